@@ -1,0 +1,42 @@
+# Every target sets up what it needs: a fresh machine with Python 3.11 and make is enough.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test quick check format clean wheel test-minimum
+
+demo: $(READY)
+	$(BIN)/python -m weft demo
+
+test: $(READY)
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+quick: $(READY)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# The lower bounds of pyproject.toml, each pinned exactly, must still pass.
+test-minimum:
+	$(PYTHON) -m venv $(VENV)-minimum
+	$(VENV)-minimum/bin/pip install --quiet --disable-pip-version-check -c requirements-minimum.txt -e ".[dev]"
+	$(VENV)-minimum/bin/python -m pytest -n auto --dist worksteal
+
+wheel: $(READY)
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(VENV)-minimum dist .pytest_cache .mypy_cache .ruff_cache

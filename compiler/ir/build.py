@@ -1,0 +1,131 @@
+"""The one way to make ops: a builder that runs the type rule, so an ill-typed op cannot exist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from weft.compiler.ir.ambient import active
+from weft.compiler.ir.dtypes import DType
+from weft.compiler.ir.errors import VerifyError, WeftError
+from weft.compiler.ir.graph import Constant, Graph, Op, Parameter, Region, Value
+from weft.compiler.ir.location import Location
+from weft.compiler.ir.opdef import OpDef
+from weft.compiler.ir.types import ArrayType
+
+
+class Builder:
+    """Collects the parameters and ops of one region.
+
+    `locate` is asked for the source location of each op that is emitted without one.
+    """
+
+    __slots__ = ("parameters", "ops", "locate", "location")
+
+    def __init__(self, locate: Callable[[], Location | None] | None = None) -> None:
+        self.parameters: list[Parameter] = []
+        self.ops: list[Op] = []
+        self.locate = locate
+        self.location: Location | None = None
+
+    def parameter(self, type: ArrayType, name: str = "") -> Parameter:
+        """Add an input."""
+        parameter = Parameter(type, name)
+        self.parameters.append(parameter)
+        return parameter
+
+    def emit(
+        self,
+        definition: OpDef,
+        operands: Sequence[Value],
+        attributes: Mapping[str, object] | None = None,
+        regions: Sequence[Region] = (),
+        location: Location | None = None,
+    ) -> tuple[Value, ...]:
+        """Append an op and return its results."""
+        if location is None:
+            location = self.location or (self.locate() if self.locate is not None else None)
+        try:
+            checked = definition.normalise(attributes or {})
+            result_types = infer_types(definition, operands, checked, regions)
+        except WeftError as error:
+            raise error.at(location, describe(definition, operands)) from None
+        op = Op(definition, tuple(operands), checked, tuple(regions), result_types, location)
+        self.ops.append(op)
+        return op.results
+
+    def region(self, results: Iterable[Value]) -> Region:
+        """The region built so far, with these results."""
+        return Region(tuple(self.parameters), tuple(self.ops), tuple(results))
+
+    def graph(self, name: str, results: Iterable[Value]) -> Graph:
+        """The graph built so far, with these results."""
+        return Graph(name, self.region(results))
+
+    @contextmanager
+    def active(self) -> Iterator[Builder]:
+        """Put this builder in force: ops that are called emit into it."""
+        token = active.set(self)
+        try:
+            yield self
+        finally:
+            active.reset(token)
+
+    @contextmanager
+    def at(self, location: Location | None) -> Iterator[None]:
+        """Give ops emitted inside this location, as rules do for the op they stand for."""
+        previous, self.location = self.location, location
+        try:
+            yield
+        finally:
+            self.location = previous
+
+
+def constant(value: Any, dtype: DType | None = None) -> Constant:
+    """A constant from a number or array, of the given dtype."""
+    array = np.asarray(value, dtype=None if dtype is None else dtype.numpy)
+    return Constant(array)
+
+
+def infer_types(
+    definition: OpDef,
+    operands: Sequence[Value],
+    attributes: Mapping[str, Any],
+    regions: Sequence[Region],
+) -> tuple[ArrayType, ...]:
+    """The result types by the op's type rule."""
+    names = definition.operands
+    is_open = bool(names) and names[-1].startswith("*")
+    if len(operands) < len(names) - is_open or (len(operands) > len(names) and not is_open):
+        raise VerifyError(
+            f"{definition.name} takes {', '.join(names) or 'no operands'}; got {len(operands)} "
+            "operands"
+        )
+    if definition.regions:
+        _check_region_count(definition, len(regions))
+        inferred = definition.infer(
+            *[v.type for v in operands], regions=tuple(regions), **attributes
+        )
+    elif regions:
+        raise VerifyError(f"{definition.name} takes no regions")
+    else:
+        inferred = definition.infer(*[v.type for v in operands], **attributes)
+    return (inferred,) if isinstance(inferred, ArrayType) else tuple(inferred)
+
+
+def _check_region_count(definition: OpDef, count: int) -> None:
+    names = definition.regions
+    is_open = names[-1].startswith("*")
+    if count < len(names) - is_open or (count > len(names) and not is_open):
+        raise VerifyError(
+            f"{definition.name} has the regions {', '.join(names)}; got {count} regions"
+        )
+
+
+def describe(definition: OpDef, operands: Sequence[Value]) -> str:
+    """An op as error messages name it: `dot_general(lhs: f32[2, 3], rhs: f32[4, 5])`."""
+    parts = [f"{definition.operand_name(i)}: {v.type}" for i, v in enumerate(operands)]
+    return f"{definition.name}({', '.join(parts)})"

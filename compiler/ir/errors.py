@@ -1,0 +1,67 @@
+"""The exceptions users see, and how a message gains the op and the source line it is about.
+
+Code that notices a fault raises with the plain fact; whoever knows more (the builder knows the op,
+the tracer knows the user's line) adds it with `at`, so that no rule has to carry locations around.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from weft.compiler.ir.location import Location
+
+
+class WeftError(Exception):
+    """The base of every exception that Weft raises on purpose."""
+
+    def __init__(self, message: str, *, location: Location | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.location = location
+        self.about: str | None = None
+
+    def at(self, location: Location | None, about: str | None = None) -> Self:
+        """Add what is known of the place; what an inner call has said already stays."""
+        if self.location is None:
+            self.location = location
+        if self.about is None:
+            self.about = about
+        return self
+
+    def __str__(self) -> str:
+        text = self.message if self.about is None else f"{self.about}: {self.message}"
+        return text if self.location is None else f"{text}\n  {self.location}"
+
+
+class ShapeError(WeftError, ValueError):
+    """Shapes, axes or symbolic dims that do not fit together."""
+
+
+class DTypeError(WeftError, TypeError):
+    """A dtype that an operation does not accept, or dtypes that do not promote to a common one."""
+
+
+class TraceError(WeftError, TypeError):
+    """Something that cannot be done with a traced value: a Python branch on it, a side effect,
+    `float(x)`.
+    """
+
+
+class ArgumentError(WeftError, TypeError):
+    """An argument of a traced or compiled function that is no array, scalar or pytree of them."""
+
+
+class BoundsError(WeftError, IndexError):
+    """An index outside its axis."""
+
+
+class ParseError(WeftError, ValueError):
+    """Text that is no graph; the message starts with line and column."""
+
+
+class VerifyError(WeftError, ValueError):
+    """A graph that breaks a rule of the IR."""
+
+
+class EvaluationError(WeftError, RuntimeError):
+    """A graph that failed while it ran, such as a host callback that raised or is not bound."""

@@ -1,0 +1,255 @@
+"""The graph: values, ops, regions. Immutable, compared by identity, built only through
+`build.Builder`.
+
+A region is closed: its ops use its own parameters, earlier results in it, and constants, never a
+value of an enclosing region. What a loop body needs from outside is an operand of the loop. So a
+region can be hashed, compiled or differentiated on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Symbol
+from weft.compiler.ir.location import Location
+from weft.compiler.ir.opdef import OpDef
+from weft.compiler.ir.types import ArrayType, type_of
+
+FORMAT_VERSION: Final = 1
+
+
+class Value:
+    """An array that ops take and make; one of Parameter, Result and Constant."""
+
+    __slots__ = ("type",)
+
+    type: ArrayType
+
+
+class Parameter(Value):
+    """An input of a region; `name` is what the user called it, for messages and text."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, type: ArrayType, name: str = "") -> None:
+        self.type = type
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<parameter {self.name or '?'}: {self.type}>"
+
+
+class Result(Value):
+    """One of the arrays an op makes."""
+
+    __slots__ = ("op", "index")
+
+    def __init__(self, type: ArrayType, op: Op, index: int) -> None:
+        self.type = type
+        self.op = op
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"<result {self.index} of {self.op.name}: {self.type}>"
+
+
+class Constant(Value):
+    """An array known now; it belongs to no op or region, and may be used in any."""
+
+    __slots__ = ("array", "location", "_digest")
+
+    def __init__(
+        self, array: np.ndarray[Any, Any] | np.generic, location: Location | None = None
+    ) -> None:
+        array = np.asarray(array)
+        self.type = type_of(array)
+        if _may_change(array) or not array.dtype.isnative:
+            array = array.astype(self.type.dtype.numpy, copy=True)
+            array.setflags(write=False)
+        self.array = array
+        self.location = location
+        self._digest: bytes | None = None
+
+    @property
+    def is_scalar(self) -> bool:
+        return not self.type.shape
+
+    @property
+    def digest(self) -> bytes:
+        """A hash of the bytes, computed once."""
+        if self._digest is None:
+            from hashlib import blake2b
+
+            self._digest = blake2b(
+                np.ascontiguousarray(self.array).tobytes(), digest_size=16
+            ).digest()
+        return self._digest
+
+    def __repr__(self) -> str:
+        return f"<constant {self.type}>"
+
+
+def _may_change(array: np.ndarray[Any, Any]) -> bool:
+    """Whether the array, or one that it is a read-only view of, can be written to."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return True
+        base = base.base
+    return False
+
+
+class Op:
+    """One application of a primitive."""
+
+    __slots__ = ("definition", "operands", "attributes", "regions", "results", "location")
+
+    def __init__(
+        self,
+        definition: OpDef,
+        operands: tuple[Value, ...],
+        attributes: dict[str, Any],
+        regions: tuple[Region, ...],
+        result_types: tuple[ArrayType, ...],
+        location: Location | None,
+    ) -> None:
+        self.definition: Final = definition
+        self.operands: Final = operands
+        self.attributes: Final = attributes
+        self.regions: Final = regions
+        self.location: Final = location
+        self.results: Final = tuple([Result(type, self, i) for i, type in enumerate(result_types)])
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def result(self) -> Result:
+        """The only result."""
+        (result,) = self.results
+        return result
+
+    def __repr__(self) -> str:
+        types = ", ".join(str(result.type) for result in self.results)
+        return f"<op {self.name} -> {types}>"
+
+
+class Region:
+    """A closed list of ops in an order in which every value is made before it is used."""
+
+    __slots__ = ("parameters", "ops", "results")
+
+    def __init__(
+        self, parameters: tuple[Parameter, ...], ops: tuple[Op, ...], results: tuple[Value, ...]
+    ) -> None:
+        self.parameters: Final = parameters
+        self.ops: Final = ops
+        self.results: Final = results
+
+    @property
+    def parameter_types(self) -> tuple[ArrayType, ...]:
+        return tuple([parameter.type for parameter in self.parameters])
+
+    @property
+    def result_types(self) -> tuple[ArrayType, ...]:
+        return tuple([result.type for result in self.results])
+
+
+class Graph:
+    """A named region: what tracing returns and every pass takes and gives."""
+
+    __slots__ = ("name", "region")
+
+    def __init__(self, name: str, region: Region) -> None:
+        self.name: Final = name
+        self.region: Final = region
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return self.region.parameters
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        return self.region.ops
+
+    @property
+    def results(self) -> tuple[Value, ...]:
+        return self.region.results
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The symbolic sizes of the parameters, in order of first use."""
+        found: dict[Symbol, None] = {}
+        for parameter in self.parameters:
+            for size in parameter.type.shape:
+                found.update(dict.fromkeys(sorted(dims.symbols(size), key=str)))
+        return tuple(found)
+
+    @property
+    def defined_symbols(self) -> tuple[Symbol, ...]:
+        """The symbolic sizes that ops define while they run, in order."""
+        found: list[Symbol] = []
+        for region in self.regions():
+            for op in region.ops:
+                if op.definition.defines is not None:
+                    found.extend(dims.symbols(op.attributes[op.definition.defines]))
+        return tuple(found)
+
+    @property
+    def constants(self) -> tuple[Constant, ...]:
+        """The distinct constants of the graph and its nested regions, in order of first use."""
+        found: dict[int, Constant] = {}
+        for region in self.regions():
+            used = [operand for op in region.ops for operand in op.operands]
+            for value in (*used, *region.results):
+                if isinstance(value, Constant):
+                    found.setdefault(id(value), value)
+        return tuple(found.values())
+
+    def regions(self) -> Iterator[Region]:
+        """The outermost region and all nested ones, outer before inner."""
+        stack = [self.region]
+        while stack:
+            region = stack.pop()
+            yield region
+            stack.extend(inner for op in reversed(region.ops) for inner in reversed(op.regions))
+
+    def text(self, *, locations: bool = False, embed_constants: bool = False) -> str:
+        """The graph as text that `weft.parse` reads back.
+
+        `locations` adds each op's source line; `embed_constants` writes large constants into the
+        text, which otherwise holds their names and hashes only (pass
+        `constants=graph.constant_table()` to `parse`).
+        """
+        from weft.compiler.ir.text import format_graph
+
+        return format_graph(self, locations=locations, embed_constants=embed_constants)
+
+    def constant_table(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The large constants by the names that `text` gives them."""
+        from weft.compiler.ir.text import large_constants
+
+        return {name: constant.array for constant, name in large_constants(self).items()}
+
+    def verify(self) -> Graph:
+        """The graph itself if it keeps every rule of the IR; raises VerifyError if not."""
+        from weft.compiler.ir.verify import verify
+
+        return verify(self)
+
+    def content_hash(self) -> str:
+        """A hash of structure, types, attributes and constants, not of names and locations."""
+        from weft.compiler.ir.identity import content_hash
+
+        return content_hash(self)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<graph {self.name}: {len(self.ops)} ops>"

@@ -1,0 +1,200 @@
+"""The general contraction: every matrix product, batched or not, and every step of an einsum.
+
+Orders of several contractions are chosen by the frontend; transposes of operands are axis numbers
+here, never copies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from weft.compiler.ir import dtypes
+from weft.compiler.ir.attributes import DTYPE, INTS, Optional
+from weft.compiler.ir.dims import Size
+from weft.compiler.ir.dtypes import DType
+from weft.compiler.ir.errors import DTypeError, ShapeError
+from weft.compiler.ir.graph import Op, Value
+from weft.compiler.ir.opdef import OpDef
+from weft.compiler.ir.rules import Maybe
+from weft.compiler.ir.types import ArrayType
+from weft.compiler.ops import conversion, helpers
+from weft.compiler.ops.common import drop_axes, require_axes, require_equal, same_dtype
+from weft.compiler.ops.precision import Array, widen
+
+Axes: TypeAlias = tuple[int, ...]
+
+
+def _infer(
+    lhs: ArrayType,
+    rhs: ArrayType,
+    *,
+    lhs_contract: Axes,
+    rhs_contract: Axes,
+    lhs_batch: Axes,
+    rhs_batch: Axes,
+    dtype: DType | None,
+) -> ArrayType:
+    operand_dtype = same_dtype((lhs, rhs))
+    require_axes(lhs_batch + lhs_contract, lhs.rank)
+    require_axes(rhs_batch + rhs_contract, rhs.rank)
+    _require_paired(lhs, lhs_contract, rhs, rhs_contract, "contracted")
+    _require_paired(lhs, lhs_batch, rhs, rhs_batch, "batch")
+    if dtype is not None and dtypes.promote(operand_dtype, dtype) is not dtype:
+        raise DTypeError(
+            f"{operand_dtype} operands do not fit the result dtype {dtype}; convert the result"
+        )
+    batch = tuple(lhs.shape[axis] for axis in lhs_batch)
+    lhs_free = drop_axes(lhs.shape, lhs_batch + lhs_contract)
+    rhs_free = drop_axes(rhs.shape, rhs_batch + rhs_contract)
+    return ArrayType(dtype or operand_dtype, batch + lhs_free + rhs_free)
+
+
+def _require_paired(
+    lhs: ArrayType, lhs_axes: Axes, rhs: ArrayType, rhs_axes: Axes, what: str
+) -> None:
+    if len(lhs_axes) != len(rhs_axes):
+        raise ShapeError(
+            f"lhs has {len(lhs_axes)} {what} axes {lhs_axes}, rhs has {len(rhs_axes)}: {rhs_axes}"
+        )
+    for left, right in zip(lhs_axes, rhs_axes, strict=True):
+        sizes = f"sizes of {what} axes {left} of lhs and {right} of rhs"
+        require_equal(lhs.shape[left], rhs.shape[right], sizes)
+
+
+def _reference(
+    lhs: Array,
+    rhs: Array,
+    *,
+    lhs_contract: Axes,
+    rhs_contract: Axes,
+    lhs_batch: Axes,
+    rhs_batch: Axes,
+    dtype: DType | None,
+) -> Array:
+    if dtype is not None:
+        lhs, rhs = lhs.astype(dtype.numpy), rhs.astype(dtype.numpy)
+    lhs_free = _other_axes(lhs.ndim, lhs_batch + lhs_contract)
+    rhs_free = _other_axes(rhs.ndim, rhs_batch + rhs_contract)
+    left = _as_matrices(widen(lhs), lhs_batch, lhs_free, lhs_contract)
+    right = _as_matrices(widen(rhs), rhs_batch, rhs_contract, rhs_free)
+    # NumPy's product of bools is the logical or of ands, and an empty one is zero, as the op wants.
+    products: Array = np.matmul(left, right)
+    lhs_sizes = [lhs.shape[axis] for axis in lhs_batch + lhs_free]
+    return products.reshape(lhs_sizes + [rhs.shape[axis] for axis in rhs_free])
+
+
+def _other_axes(rank: int, axes: Axes) -> Axes:
+    return tuple(axis for axis in range(rank) if axis not in axes)
+
+
+def _as_matrices(array: Array, batch: Axes, rows: Axes, columns: Axes) -> Array:
+    """The array with each group of axes merged into one: [batch, rows, columns]."""
+    shape = [math.prod(array.shape[axis] for axis in group) for group in (batch, rows, columns)]
+    return array.transpose(batch + rows + columns).reshape(shape)
+
+
+# --- rules --------------------------------------------------------------------------------------
+
+
+def _transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
+    """The cotangent contracted with the other operand, over the axes that only that one had."""
+    side = 0 if linear[0] else 1
+    given, other, of = helpers.only(cotangents), op.operands[1 - side], op.operands[side]
+    contract, batch = _axes(op, side)
+    other_contract, other_batch = _axes(op, 1 - side)
+    other_free = _other_axes(other.type.rank, other_batch + other_contract)
+    n_batch, n_free = len(batch), of.type.rank - len(batch) - len(contract)
+    start = n_batch + n_free * (1 - side)  # where the axes of `other` lie in the result
+    if other.type.dtype is not given.type.dtype:
+        other = conversion.cast(other, dtype=given.type.dtype)
+    made = _place(
+        of.type,
+        (given, tuple(range(start, start + len(other_free))), tuple(range(n_batch))),
+        (other, other_free, other_batch),
+        batch + _other_axes(of.type.rank, batch + contract),
+        tuple([contract[other_contract.index(axis)] for axis in sorted(other_contract)]),
+    )
+    if made.type.dtype is not of.type.dtype:
+        made = conversion.cast(made, dtype=of.type.dtype)
+    return [made, None] if side == 0 else [None, made]
+
+
+def _axes(op: Op, side: int) -> tuple[Axes, Axes]:
+    """The contracted and the batch axes of one operand."""
+    name = ("lhs", "rhs")[side]
+    return op.attributes[f"{name}_contract"], op.attributes[f"{name}_batch"]
+
+
+Side: TypeAlias = tuple[Value, Axes, Axes]
+
+
+def _place(target: ArrayType, given: Side, other: Side, left: Axes, right: Axes) -> Value:
+    """The product of two operands with its axes brought to those of the target.
+
+    The axes that `given` and `other` leave are the target's axes `left` (batch first) and `right`.
+    Whichever operand comes first leaves its axes first: the order is chosen that needs no
+    permutation, if one does.
+    """
+    n_batch = len(given[2])
+    swapped = left[:n_batch] + right + left[n_batch:]
+    if swapped == tuple(range(target.rank)):
+        return _product(other, given)
+    return helpers.transpose(_product(given, other), helpers.inverse(left + right))
+
+
+def _product(lhs: Side, rhs: Side) -> Value:
+    (x, lhs_contract, lhs_batch), (y, rhs_contract, rhs_batch) = lhs, rhs
+    return dot_general(
+        x,
+        y,
+        lhs_contract=lhs_contract,
+        rhs_contract=rhs_contract,
+        lhs_batch=lhs_batch,
+        rhs_batch=rhs_batch,
+    )
+
+
+def _batch(op: Op, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Value:
+    """A batch axis of both operands is one of the product; of one operand, a free axis of it."""
+    attributes = dict(op.attributes)
+    for name, mark in zip(("lhs", "rhs"), batched, strict=True):
+        if mark:
+            for group in (f"{name}_contract", f"{name}_batch"):
+                attributes[group] = helpers.shifted(attributes[group])
+    if all(batched):
+        for group in ("lhs_batch", "rhs_batch"):
+            attributes[group] = (0, *attributes[group])
+        return dot_general(*operands, **attributes)
+    made = dot_general(*operands, **attributes)
+    # The free axes of lhs follow the batch axes, those of rhs follow all axes that lhs leaves.
+    lhs_left = op.operands[0].type.rank - len(attributes["lhs_contract"])
+    place = len(attributes["lhs_batch"]) if batched[0] else lhs_left
+    order = [axis for axis in range(made.type.rank) if axis != place]
+    return helpers.transpose(made, [place, *order])
+
+
+dot_general = OpDef(
+    name="dot_general",
+    doc="Sum of products over the contracted axes, with axes batch, lhs free, rhs free. `dtype` is "
+    "the result's, to which operands count as converted beforehand (none: their own).",
+    operands=("lhs", "rhs"),
+    attributes={
+        "lhs_contract": INTS,
+        "rhs_contract": INTS,
+        "lhs_batch": INTS,
+        "rhs_batch": INTS,
+        "dtype": Optional(DTYPE),
+    },
+    defaults={"lhs_batch": (), "rhs_batch": (), "dtype": None},
+    infer=_infer,
+    reference=_reference,
+    multilinear=(0, 1),
+    transpose=_transpose,
+    batch=_batch,
+)
+
+OPS: Final = (dot_general,)

@@ -1,0 +1,130 @@
+"""Small compositions that derivative and batching rules of all families use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from weft.compiler.ir.build import constant
+from weft.compiler.ir.dims import Size
+from weft.compiler.ir.graph import Constant, Op, Result, Value
+from weft.compiler.ir.rules import Maybe
+from weft.compiler.ir.types import ArrayType, Shape
+from weft.compiler.ops import arithmetic, logic, reduction, shape
+
+
+def zeros(type: ArrayType) -> Value:
+    """Zeros of a type: one number, stretched."""
+    return stretch(constant(0, type.dtype), type.shape)
+
+
+def is_zero(value: Value) -> bool:
+    """Whether a value is plainly zero: a constant 0, possibly stretched."""
+    if isinstance(value, Result) and value.op.definition is shape.broadcast:
+        return is_zero(value.op.operands[0])
+    return isinstance(value, Constant) and not value.array.any()
+
+
+def number(value: object, like: Value) -> Value:
+    """A constant of a value's dtype."""
+    return constant(value, like.type.dtype)
+
+
+def scale(value: Value, factor: object) -> Value:
+    """The value times a number."""
+    return arithmetic.mul(value, number(factor, value))
+
+
+def offset(value: Value, amount: object) -> Value:
+    """The value plus a number."""
+    return arithmetic.add(value, number(amount, value))
+
+
+def square(value: Value) -> Value:
+    """The value times itself."""
+    return arithmetic.mul(value, value)
+
+
+def unless_zero(value: Value) -> Value:
+    """The value, and 1 where it is 0, to divide by or to take the logarithm of."""
+    is_zero = logic.eq(value, number(0, value))
+    return logic.select(is_zero, number(1, value), value)
+
+
+def stretch(value: Value, target: Shape) -> Value:
+    """A rank-0 value stretched to a shape; others already have it."""
+    if value.type.shape == target:
+        return value
+    return shape.broadcast(value, shape=target, dims=())
+
+
+def unstretch(value: Value, target: Shape) -> Value:
+    """The adjoint of stretching: a sum over everything for a rank-0 target."""
+    if value.type.shape == target:
+        return value
+    return reduction.reduce_sum(value, axes=tuple(range(value.type.rank)))
+
+
+def accumulate(left: Maybe, right: Maybe) -> Maybe:
+    """The sum of two tangents or cotangents, either of which may be zero."""
+    if left is None or right is None:
+        return right if left is None else left
+    return arithmetic.add(left, right)
+
+
+def transpose(value: Value, permutation: Sequence[int]) -> Value:
+    """The value with its axes permuted, or itself."""
+    if list(permutation) == list(range(value.type.rank)):
+        return value
+    return shape.transpose(value, permutation=tuple(permutation))
+
+
+def reshape(value: Value, target: Shape) -> Value:
+    """The value in another shape, or itself."""
+    return value if value.type.shape == target else shape.reshape(value, shape=target)
+
+
+def add_leading_axis(value: Value, size: Size) -> Value:
+    """The value repeated along a new first axis."""
+    rank = value.type.rank
+    return shape.broadcast(value, shape=(size, *value.type.shape), dims=tuple(range(1, rank + 1)))
+
+
+def with_leading_axis(values: Sequence[Value], batched: Sequence[bool], size: Size) -> list[Value]:
+    """The values, repeated along the batch axis where they have none."""
+    return [
+        value if mark else add_leading_axis(value, size)
+        for value, mark in zip(values, batched, strict=True)
+    ]
+
+
+def shifted(axes: Sequence[int]) -> tuple[int, ...]:
+    """The numbers that axes have behind a new first one."""
+    return tuple([axis + 1 for axis in axes])
+
+
+def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes this one."""
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
+
+
+def expand_axes(value: Value, axes: Sequence[int], full: Shape) -> Value:
+    """What a reduction over `axes` gave, stretched back to the shape before it."""
+    if not axes:
+        return value
+    kept = tuple(axis for axis in range(len(full)) if axis not in axes)
+    return shape.broadcast(value, shape=full, dims=kept)
+
+
+def only(cotangents: Sequence[Maybe]) -> Value:
+    """The cotangent of the one result; rules are not asked when it is zero."""
+    (cotangent,) = cotangents
+    assert cotangent is not None
+    return cotangent
+
+
+def operand_cotangents(op: Op, linear: Sequence[bool], *made: Callable[[], Value]) -> list[Maybe]:
+    """The cotangents of the linear operands, each summed down to its operand's shape."""
+    return [
+        unstretch(make(), operand.type.shape) if mark else None
+        for operand, mark, make in zip(op.operands, linear, made, strict=True)
+    ]

@@ -1,0 +1,340 @@
+"""`while`: a loop on a condition, with its derivatives and batching.
+
+The number of steps is not known before the loop ends. In reverse mode the body records its
+residuals, stacked along an axis whose size the op itself defines (`trips`); the linear part is then
+a scan of that length, which knows how to run backwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from weft.compiler.ir import dims, dtypes
+from weft.compiler.ir.attributes import INT, SIZE
+from weft.compiler.ir.build import Builder, constant
+from weft.compiler.ir.dims import Dim, Size
+from weft.compiler.ir.errors import TraceError, VerifyError
+from weft.compiler.ir.evaluate import BoundRegion
+from weft.compiler.ir.graph import Op, Parameter, Region, Value
+from weft.compiler.ir.opdef import OpDef
+from weft.compiler.ir.rules import Maybe, Narrowed, Prune, RegionRules, SplitRegion, Transforms
+from weft.compiler.ir.types import ArrayType
+from weft.compiler.ops import logic, reduction, shape
+from weft.compiler.ops.helpers import add_leading_axis, zeros
+from weft.compiler.ops.regions import (
+    inline_here,
+    marks,
+    pick,
+    present,
+    require_parameters,
+    require_results,
+    show,
+    spread,
+    used_parameters,
+)
+from weft.compiler.ops.scan import (
+    Parts,
+    emit_linear_scan,
+    make_body,
+    sort_residuals,
+    stable_marks,
+    swap_leading,
+    types_of,
+)
+
+Array = np.ndarray[Any, Any]
+
+
+def _infer(
+    *operands: ArrayType, n_consts: int, trips: Size, regions: tuple[Region, ...]
+) -> tuple[ArrayType, ...]:
+    if len(regions) != 2:
+        raise VerifyError(f"while has a condition and a body, got {len(regions)} regions")
+    condition, body = regions
+    carry = operands[n_consts:]
+    require_parameters(condition, operands, "condition")
+    require_parameters(body, operands, "body")
+    require_results(condition, (ArrayType(dtypes.bool_),), "condition")
+    if body.result_types[: len(carry)] != carry:
+        made = show(body.result_types[: len(carry)])
+        raise VerifyError(f"body returns the carry {made} instead of {show(carry)}")
+    recorded = body.result_types[len(carry) :]
+    if recorded and isinstance(trips, int):
+        raise VerifyError("body records values per step, so trips must name the number of steps")
+    return (*carry, *[type.with_shape((trips, *type.shape)) for type in recorded])
+
+
+def _run(
+    *operands: Array, n_consts: int, trips: object, regions: tuple[BoundRegion, ...]
+) -> list[Array]:
+    condition, body = regions
+    consts, carry = operands[:n_consts], list(operands[n_consts:])
+    count = len(carry)
+    steps: list[list[Array]] = []
+    while condition(*consts, *carry)[0]:
+        results = body(*consts, *carry)
+        carry = results[:count]
+        steps.append(results[count:])
+    if steps:
+        return [*carry, *[np.stack(column) for column in zip(*steps, strict=True)]]
+    empty = [np.zeros((0, *t.shape), t.dtype.numpy) for t in body.result_types[count:]]
+    return [*carry, *empty]
+
+
+def _emit(
+    consts: Sequence[Value],
+    carry: Sequence[Value],
+    condition: Region,
+    body: Region,
+    trips: Size = 0,
+) -> tuple[Value, ...]:
+    return while_.emit(
+        *consts, *carry, regions=(condition, body), n_consts=len(consts), trips=trips
+    )
+
+
+def _parts(op: Op, items: Sequence[Any]) -> Parts:
+    n_consts = op.attributes["n_consts"]
+    return Parts(list(items[:n_consts]), list(items[n_consts:]), [])
+
+
+def _widened(
+    condition: Region, consts: Sequence[Value], carry: Sequence[Value], kept: tuple[int, int]
+) -> Region:
+    """A condition that takes more than it reads: the first consts and carries are its own."""
+    n_consts, n_carry = kept
+
+    def write(c: list[Parameter], k: list[Parameter], _: list[Parameter]) -> Sequence[Value]:
+        return inline_here(condition, [*c[:n_consts], *k[:n_carry]])
+
+    return make_body(types_of(consts), types_of(carry), [], write)
+
+
+# --- derivatives --------------------------------------------------------------------------------
+
+
+def _jvp(op: Op, tangents: Sequence[Maybe], transforms: Transforms) -> Sequence[Maybe]:
+    """One loop that carries values and tangents."""
+    condition, body = op.regions
+    primal, given = _parts(op, op.operands), _parts(op, tangents)
+    n_consts, n_carry = len(primal.consts), len(primal.carry)
+    n_recorded = len(body.results) - n_carry
+
+    def derive(carry: list[bool]) -> Any:
+        return transforms.jvp(body, [*marks(given.consts), *carry])
+
+    carried = stable_marks(marks(given.carry), lambda carry: derive(carry).has[:n_carry])
+    derived = derive(carried)
+    start = [t or zeros(v.type) for t, v in zip(given.carry, primal.carry, strict=True)]
+    consts = [*primal.consts, *present(given.consts)]
+    carry = [*primal.carry, *pick(start, carried)]
+
+    def write(c: list[Parameter], k: list[Parameter], _: list[Parameter]) -> Sequence[Value]:
+        own = [*c[:n_consts], *k[:n_carry], *c[n_consts:], *k[n_carry:]]
+        results = inline_here(derived.region, own)
+        made = spread(results[len(body.results) :], derived.has)
+        filled = [t or zeros(v.type) for t, v in zip(made[:n_carry], primal.carry, strict=True)]
+        recorded = [*results[n_carry : len(body.results)], *present(made[n_carry:])]
+        return [*results[:n_carry], *pick(filled, carried), *recorded]
+
+    new_body = make_body(types_of(consts), types_of(carry), [], write)
+    wide = _widened(condition, consts, carry, (n_consts, n_carry))
+    results = _emit(consts, carry, wide, new_body, op.attributes["trips"])
+    end = len(carry)
+    recorded_tangents = results[end + n_recorded :]
+    return [
+        *spread(results[n_carry:end], carried),
+        *spread(recorded_tangents, derived.has[n_carry:]),
+    ]
+
+
+def _linearize(
+    op: Op, tangents: Sequence[Maybe], transforms: Transforms
+) -> tuple[Sequence[Value], Sequence[Maybe]]:
+    """The loop with a record of residuals, and a scan over the record that is linear in the
+    tangents.
+
+    Each step also records that it ran. Under batching, lanes that have finished record False, and
+    the linear scan then leaves their tangents alone.
+    """
+    condition, body = op.regions
+    primal, given = _parts(op, op.operands), _parts(op, tangents)
+    n_carry, n_results = len(primal.carry), len(op.results)
+
+    def split(carry: list[bool]) -> SplitRegion:
+        keep = [*carry, *[False] * (n_results - n_carry)]
+        return transforms.split(body, [*marks(given.consts), *carry], keep)
+
+    carried = stable_marks(marks(given.carry), lambda carry: split(carry).has[:n_carry])
+    made = _only_while_running(split(carried), sum(carried))
+    residuals = sort_residuals(made, body, primal)
+    known = Region(
+        made.known.parameters,
+        made.known.ops,
+        (*made.known.results[:n_results], *residuals.stacked),
+    )
+    named = op.attributes["trips"]
+    trips = named if isinstance(named, Dim) else dims.fresh_symbol("trips")
+    results = _emit(primal.consts, primal.carry, condition, known, trips)
+    start = pick(
+        [t or zeros(v.type) for t, v in zip(given.carry, primal.carry, strict=True)], carried
+    )
+    outputs = emit_linear_scan(
+        made, residuals, results[n_results:], (present(given.consts), start, []), trips, False
+    )
+    return results[:n_results], [
+        *spread(outputs[: len(start)], carried),
+        *spread(outputs[len(start) :], made.has[n_carry:]),
+    ]
+
+
+def _only_while_running(made: SplitRegion, n_carry: int) -> SplitRegion:
+    """The split body with one more residual, whether the step ran; if not, tangents stay as they
+    are.
+    """
+    ran = constant(True, dtypes.bool_)
+    n_residuals = len(made.residuals)
+    builder = Builder()
+    read = [builder.parameter(p.type) for p in made.linear.parameters[:n_residuals]]
+    flag = builder.parameter(ran.type)
+    given = [builder.parameter(p.type) for p in made.linear.parameters[n_residuals:]]
+    before = given[len(given) - n_carry :]
+    with builder.active():
+        results = inline_here(made.linear, [*read, *given])
+        after = [
+            logic.select(flag, new, old) for new, old in zip(results[:n_carry], before, strict=True)
+        ]
+    linear = builder.region([*after, *results[n_carry:]])
+    known = Region(made.known.parameters, made.known.ops, (*made.known.results, ran))
+    return SplitRegion(known, linear, (*made.residuals, ran), made.has)
+
+
+def _transpose(
+    op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool], transforms: Transforms
+) -> Sequence[Maybe]:
+    raise TraceError(
+        "a while loop cannot be transposed; use scan, or reverse mode (grad, vjp), which "
+        "linearises "
+        "it first",
+        location=op.location,
+    )
+
+
+# --- batching -----------------------------------------------------------------------------------
+
+
+def _batch(
+    op: Op, operands: Sequence[Value], batched: Sequence[bool], size: Size, transforms: Transforms
+) -> tuple[Sequence[Value], Sequence[bool]]:
+    condition, body = op.regions
+    values, has_axis = _parts(op, operands), _parts(op, batched)
+    n_carry = len(values.carry)
+    n_recorded = len(body.results) - n_carry
+    apart = [False]
+
+    def derive(carry: list[bool]) -> Sequence[bool]:
+        test = transforms.batch(condition, [*has_axis.consts, *carry], size, [False])
+        if test.has[0]:
+            apart[0] = True
+            return [True] * n_carry
+        keep = [*carry, *[False] * n_recorded]
+        return transforms.batch(body, [*has_axis.consts, *carry], size, keep).has[:n_carry]
+
+    carried = stable_marks(has_axis.carry, derive)
+    keep = [*carried, *[apart[0]] * n_recorded]
+    derived = transforms.batch(body, [*has_axis.consts, *carried], size, keep)
+    test = transforms.batch(condition, [*has_axis.consts, *carried], size, [apart[0]])
+    start = [
+        add_leading_axis(value, size) if wanted and not own else value
+        for value, own, wanted in zip(values.carry, has_axis.carry, carried, strict=True)
+    ]
+    new_condition, new_body = test.region, derived.region
+    if apart[0]:
+        new_condition = _any_lane(values.consts, start, test.region)
+        new_body = _running_lanes(values.consts, start, test.region, derived.region)
+    results = _emit(values.consts, start, new_condition, new_body, op.attributes["trips"])
+    recorded = [
+        swap_leading(result) if mark else result
+        for result, mark in zip(results[n_carry:], derived.has[n_carry:], strict=True)
+    ]
+    return [*results[:n_carry], *recorded], [*carried, *derived.has[n_carry:]]
+
+
+def _any_lane(consts: Sequence[Value], carry: Sequence[Value], test: Region) -> Region:
+    """Whether any lane goes on."""
+
+    def write(c: list[Parameter], k: list[Parameter], _: list[Parameter]) -> Sequence[Value]:
+        (running,) = inline_here(test, [*c, *k])
+        return [reduction.reduce_any(running, axes=(0,))]
+
+    return make_body(types_of(consts), types_of(carry), [], write)
+
+
+def _running_lanes(
+    consts: Sequence[Value], carry: Sequence[Value], test: Region, body: Region
+) -> Region:
+    """The body for lanes that go on; finished lanes keep their carry and record zeros."""
+
+    def write(c: list[Parameter], k: list[Parameter], _: list[Parameter]) -> Sequence[Value]:
+        (running,) = inline_here(test, [*c, *k])
+        results = inline_here(body, [*c, *k])
+        kept = [_where(running, new, old) for new, old in zip(results, k, strict=False)]
+        recorded = [_where(running, new, zeros(new.type)) for new in results[len(k) :]]
+        return [*kept, *recorded]
+
+    return make_body(types_of(consts), types_of(carry), [], write)
+
+
+def _where(running: Value, new: Value, old: Value) -> Value:
+    return logic.select(shape.broadcast(running, shape=new.type.shape, dims=(0,)), new, old)
+
+
+# --- narrowing ----------------------------------------------------------------------------------
+
+
+def _narrow(op: Op, used: Sequence[bool], prune: Prune) -> Narrowed | None:
+    """Keep the carries that the condition or a used result needs, and what those need."""
+    condition, body = op.regions
+    n_carry = len(op.operands) - op.attributes["n_consts"]
+    test = prune(condition, [True])
+    test_reads = _parts(op, used_parameters(test))
+
+    def needed(carry: list[bool]) -> list[bool]:
+        pruned = prune(body, [*carry, *used[n_carry:]])
+        return _parts(op, used_parameters(pruned)).carry
+
+    start = [one or other for one, other in zip(used[:n_carry], test_reads.carry, strict=True)]
+    carried = stable_marks(start, needed)
+    results = [*carried, *used[n_carry:]]
+    pruned = prune(body, results)
+    body_reads = _parts(op, used_parameters(pruned)).consts
+    consts = [one or other for one, other in zip(test_reads.consts, body_reads, strict=True)]
+    kept = [*consts, *carried]
+    if all(results) and all(kept) and pruned is body and test is condition:
+        return None
+    regions = tuple(
+        Region(tuple(pick(region.parameters, kept)), region.ops, region.results)
+        for region in (test, pruned)
+    )
+    trips = op.attributes["trips"] if any(used[n_carry:]) else 0
+    return Narrowed(kept, results, regions, {"n_consts": sum(consts), "trips": trips})
+
+
+while_ = OpDef(
+    name="while",
+    doc="Repeats body(consts, carry) -> (carry, record) as long as condition(consts, carry) holds. "
+    "Records are stacked; `trips` names the number of steps, which only the run tells.",
+    operands=("*consts_and_carry",),
+    attributes={"n_consts": INT, "trips": SIZE},
+    defaults={"n_consts": 0, "trips": 0},
+    regions=("condition", "body"),
+    infer=_infer,
+    reference=_run,
+    defines="trips",
+    region_rules=RegionRules(_jvp, _linearize, _transpose, _batch, _narrow),
+)
+
+OPS: Final = (while_,)

@@ -1,0 +1,169 @@
+"""Cutting a region in two: what does not depend on tangents, and the rest, linear in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from weft.compiler.ir import dims
+from weft.compiler.ir.build import Builder
+from weft.compiler.ir.graph import Constant, Op, Parameter, Region, Value
+from weft.compiler.ir.rules import Maybe, SplitRegion, Transforms
+from weft.compiler.ir.walk import Rewriter
+from weft.compiler.ops.helpers import zeros
+from weft.compiler.transforms.forward import Forward, tangent_parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Linearized:
+    """The ops of a region with tangents, sorted: `known` ones, and `linear` ones that need a
+    tangent.
+    """
+
+    known: list[Op]
+    linear: list[Op]
+    results: list[Value]
+    inputs: list[Parameter]
+    outputs: list[Maybe]
+
+
+def linearize(
+    region: Region, marked: Sequence[bool], transforms: Transforms, probes: Sequence[Op] = ()
+) -> Linearized:
+    """Run a region forward with tangents of the marked parameters, and of results of probes."""
+    builder = Builder()
+    forward = Forward(builder, transforms, split=True)
+    pairs = tangent_parameters(region.parameters, marked, builder)
+    forward.tangents.update(pairs)
+    forward.probes = {op: builder.parameter(op.result.type) for op in probes}
+    inputs = builder.parameters
+    forward.run(region.ops)
+    outputs = [forward.tangent(result) for result in region.results]
+    known, linear = partition(builder.ops, inputs)
+    linear = needed_for(linear, outputs)
+    return Linearized(known, linear, forward.rewriter.results(region), inputs, outputs)
+
+
+def partition(ops: Iterable[Op], inputs: Iterable[Value]) -> tuple[list[Op], list[Op]]:
+    """The ops that do not depend on the inputs, and those that do."""
+    dependent: set[Value] = set(inputs)
+    apart: list[Op] = []
+    together: list[Op] = []
+    for op in ops:
+        if any(operand in dependent for operand in op.operands):
+            dependent.update(op.results)
+            together.append(op)
+        else:
+            apart.append(op)
+    return apart, together
+
+
+def needed_for(ops: Sequence[Op], values: Iterable[Maybe]) -> list[Op]:
+    """The ops that some of the values need."""
+    needed = {value for value in values if value is not None}
+    kept = []
+    for op in reversed(ops):
+        if any(result in needed for result in op.results):
+            needed.update(op.operands)
+            kept.append(op)
+    return kept[::-1]
+
+
+def residuals_of(linear: Iterable[Op], inputs: Iterable[Value]) -> list[Value]:
+    """The values from outside that linear ops read, each once, in order of first use."""
+    inside: set[Value] = set(inputs)
+    found: dict[Value, None] = {}
+    for op in linear:
+        for operand in op.operands:
+            if operand not in inside and not isinstance(operand, Constant):
+                found[operand] = None
+        inside.update(op.results)
+    return list(found)
+
+
+def split_region(
+    region: Region, marked: Sequence[bool], keep: Sequence[bool], transforms: Transforms
+) -> SplitRegion:
+    """The region as two: see `SplitRegion`. Results in `keep` get a tangent even if it is zero."""
+    made = linearize(region, marked, transforms)
+    linear = [*_unsteady(made), *made.linear]
+    residuals = residuals_of(linear, made.inputs)
+    known = Region(region.parameters, tuple(made.known), (*made.results, *residuals))
+    builder = Builder()
+    rewriter = Rewriter(builder)
+    for residual in residuals:
+        rewriter.substitution[residual] = builder.parameter(residual.type)
+    for given in made.inputs:
+        rewriter.substitution[given] = builder.parameter(given.type)
+    for op in linear:
+        rewriter.copy(op)
+    outputs: list[Value] = []
+    has: list[bool] = []
+    with builder.active():
+        for tangent, result, kept in zip(made.outputs, made.results, keep, strict=True):
+            has.append(tangent is not None or (kept and result.type.dtype.is_inexact))
+            if tangent is not None:
+                outputs.append(rewriter.value(tangent))
+            elif has[-1]:
+                outputs.append(zeros(result.type))
+    return SplitRegion(known, builder.region(outputs), tuple(residuals), tuple(has))
+
+
+def _unsteady(made: Linearized) -> list[Op]:
+    """Known ops that the linear part computes again, because a size in their results is one that an
+    op of this region defines: what differs from step to step cannot be stacked or leave a branch.
+    """
+    defined = {
+        symbol
+        for op in made.known
+        if op.definition.defines is not None
+        for symbol in dims.symbols(op.attributes[op.definition.defines])
+    }
+    if not defined:
+        return []
+    unsteady = {
+        op
+        for op in made.known
+        if any(dims.symbols(size) & defined for r in op.results for size in r.type.shape)
+    }
+    needed = set(residuals_of(made.linear, made.inputs))
+    kept = []
+    for op in reversed(made.known):
+        if op in unsteady and any(result in needed for result in op.results):
+            needed.update(op.operands)
+            kept.append(op)
+    return kept[::-1]
+
+
+def recompute_region(
+    region: Region,
+    marked: Sequence[bool],
+    keep: Callable[[Op], bool],
+    transforms: Transforms,
+) -> SplitRegion:
+    """The region in two, the second of which computes again what is not kept."""
+    made = linearize(region, marked, transforms)
+    candidates = {result for op in made.known if keep(op) for result in op.results}
+    used: set[Value] = {output for output in made.outputs if output is not None}
+    ops: list[Op] = []
+    saved: dict[Value, None] = {}
+    for op in reversed([*made.known, *made.linear]):
+        wanted = [result for result in op.results if result in used]
+        if not wanted:
+            continue
+        if candidates.issuperset(wanted):
+            saved.update(dict.fromkeys(wanted))
+            continue
+        used.update(op.operands)
+        ops.append(op)
+    known = Region(region.parameters, tuple(made.known), (*made.results, *saved))
+    builder = Builder()
+    rewriter = Rewriter(builder)
+    rewriter.parameters(region)
+    for value in (*saved, *made.inputs):
+        rewriter.substitution[value] = builder.parameter(value.type)
+    for op in reversed(ops):
+        rewriter.copy(op)
+    outputs = [rewriter.value(output) for output in made.outputs if output is not None]
+    has = tuple([output is not None for output in made.outputs])
+    return SplitRegion(known, builder.region(outputs), tuple(saved), has)

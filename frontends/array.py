@@ -1,0 +1,648 @@
+"""The traced array: what a user's function holds while it is traced.
+
+It behaves as `numpy.ndarray` does (operators, methods, indexing, NumPy's functions by its two
+protocols) and explains itself where it cannot, because its value is not known yet.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterator
+from types import EllipsisType
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from weft.compiler.ir.dims import Dim, Size
+from weft.compiler.ir.dtypes import dtype as as_dtype
+from weft.compiler.ir.errors import ShapeError, TraceError, WeftError
+from weft.compiler.ir.graph import Constant, Parameter, Result, Value
+from weft.compiler.ir.types import Shape
+from weft.compiler.ops.conversion import imag, real
+from weft.frontends.functions import core, indexing, manipulation
+from weft.frontends.functions.namespace import BY_NUMPY, MAIN
+from weft.frontends.functions.ufuncs import UFUNCS, apply_operator, apply_ufunc
+from weft.frontends.trace import (
+    ArrayLike,
+    Scalar,
+    Trace,
+    Tracer,
+    View,
+    current_trace,
+    find_trace,
+    leaked,
+)
+from weft.frontends.ufunc_methods import apply_ufunc_method
+
+_VIEW_METHODS: Final = frozenset(("reshape", "transpose", "ravel", "squeeze", "swapaxes"))
+"""NumPy functions that are methods here which read and write through to their array."""
+
+_VIEWS: Final = frozenset(
+    ("moveaxis", "rollaxis", "permute_dims", "matrix_transpose", "expand_dims", "broadcast_to")
+    + ("flip", "fliplr", "flipud", "rot90", "atleast_1d", "atleast_2d", "atleast_3d", "diagonal")
+    + ("split", "array_split", "hsplit", "vsplit", "dsplit", "unstack")
+)
+"""NumPy functions that return views: the results follow writes to the array, but are not written
+to.
+"""
+
+_IN_PLACE: Final = frozenset(("fill_diagonal", "put_along_axis"))
+"""NumPy functions that write to their first argument."""
+
+_OPERANDS: Final = (Tracer, np.ndarray, np.generic, bool, int, float, complex, Dim, list)
+
+
+def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def method(self: TracedArray, other: Any) -> Any:
+        if not isinstance(other, _OPERANDS):
+            return NotImplemented
+        return located(apply_operator, ufunc, self, other)
+
+    return method
+
+
+def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def method(self: TracedArray, other: Any) -> Any:
+        if not isinstance(other, _OPERANDS):
+            return NotImplemented
+        return located(apply_operator, ufunc, other, self)
+
+    return method
+
+
+def _in_place(ufunc: np.ufunc, symbol: str) -> Callable[[Any, Any], Any]:
+    """`x += y`: a write to the same array, as in NumPy; a scalar is replaced, as it shares no
+    memory.
+    """
+
+    def method(self: TracedArray, other: Any) -> Any:
+        if not isinstance(other, _OPERANDS):
+            return NotImplemented
+        result = located(apply_operator, ufunc, self, other)
+        if not self.type.shape:
+            return result
+        new = located(_same_kind, result, self, ufunc)
+        self.assign(new, f"x = x {symbol} ...")
+        return self
+
+    return method
+
+
+def _same_kind(result: Tracer, target: Tracer, ufunc: np.ufunc) -> Value:
+    made, wanted = result.type.dtype, target.type.dtype
+    if not np.can_cast(made.numpy, wanted.numpy, "same_kind"):
+        raise core.trace_error(
+            f"an in-place {ufunc.__name__} makes {made}, which does not fit into {wanted}"
+        )
+    if result.type.shape != target.type.shape:
+        raise ShapeError(
+            f"an in-place {ufunc.__name__} makes {result.type}, which does not fit into "
+            f"{target.type}"
+        )
+    return core.cast(result.value, wanted)
+
+
+def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
+    return lambda self: located(apply_operator, ufunc, self)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    function = MAIN[name]
+
+    def method(self: TracedArray, *args: Any, **kwargs: Any) -> Any:
+        return located(function, self, *args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"As `numpy.ndarray.{name}`."
+    return method
+
+
+def located(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function; an error it raises names the user's line."""
+    try:
+        return function(*args, **kwargs)
+    except WeftError as error:
+        if error.location is None:
+            error.at(_user_line())
+        raise
+
+
+def _user_line() -> Any:
+    trace = find_trace()
+    return trace.locate() if trace is not None and trace.locate is not None else None
+
+
+class TracedArray(Tracer):
+    """A traced array; see `Tracer` for what it holds."""
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+
+    # --- what is known ---
+
+    @property
+    def shape(self) -> Shape:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.type.dtype.numpy
+
+    @property
+    def ndim(self) -> int:
+        return self.type.rank
+
+    @property
+    def size(self) -> Size:
+        return self.type.size
+
+    @property
+    def itemsize(self) -> int:
+        return self.type.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Size:
+        return self.type.size * self.itemsize
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a rank-0 array")
+        if isinstance(self.shape[0], Dim):
+            raise self.region_trace.error(
+                f"len() needs the size {self.shape[0]}, which is only known when the program runs; "
+                "use x.shape[0]"
+            )
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        weak = ", weak" if self.weak else ""
+        return f"TracedArray({self.type}{weak})"
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    # --- views: they share memory in NumPy, so writes go through ---
+
+    @property
+    def T(self) -> TracedArray:  # noqa: N802
+        return self.transpose()
+
+    @property
+    def mT(self) -> TracedArray:  # noqa: N802
+        if self.ndim < 2:
+            raise ShapeError("matrix transpose needs rank 2 or more", location=_user_line())
+        return self.transpose(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2)
+
+    def transpose(self, *axes: Any) -> TracedArray:
+        """As `numpy.ndarray.transpose`."""
+        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        chosen = range(self.ndim)[::-1] if not given else given
+        order = located(core.normalize_axes, tuple(chosen), self.ndim)
+        if len(order) != self.ndim:
+            raise ShapeError(
+                f"axes {tuple(chosen)} do not match rank {self.ndim}", location=_user_line()
+            )
+        inverse = np.argsort(order).tolist()
+        return self._view_of(
+            lambda value: core.transpose(value, order), lambda _, new: core.transpose(new, inverse)
+        )
+
+    def swapaxes(self, axis1: int, axis2: int) -> TracedArray:
+        """As `numpy.ndarray.swapaxes`."""
+        order = list(range(self.ndim))
+        first = located(core.normalize_axis, axis1, self.ndim)
+        second = located(core.normalize_axis, axis2, self.ndim)
+        order[first], order[second] = second, first
+        return self.transpose(*order)
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> TracedArray:
+        """As `numpy.ndarray.reshape`."""
+        target = shape[0] if len(shape) == 1 else shape
+        reshaped: TracedArray = located(manipulation.reshape, self, target, order=order)
+        return self._reshaped_view(reshaped, order)
+
+    def ravel(self, order: str = "C") -> TracedArray:
+        """As `numpy.ndarray.ravel`."""
+        return self.reshape(-1, order=order)
+
+    def squeeze(self, axis: Any = None) -> TracedArray:
+        """As `numpy.ndarray.squeeze`."""
+        return self._reshaped_view(located(manipulation.squeeze, self, axis), "C")
+
+    def _reshaped_view(self, reshaped: Tracer, order: str) -> TracedArray:
+        """NumPy's reshape is a view where strides allow; known for an array in its own memory, else
+        not.
+        """
+        target, original = reshaped.type.shape, self.shape
+        if order != "C" or self._view is not None:
+            return self._view_of(lambda value: core.reshape(value, target), None, reshaped.value)
+        return self._view_of(
+            lambda value: core.reshape(value, target),
+            lambda _, new: core.reshape(new, original),
+            reshaped.value,
+        )
+
+    def _view_of(
+        self,
+        get: Callable[[Value], Value],
+        put: Callable[[Value, Value], Value] | None,
+        value: Value | None = None,
+    ) -> TracedArray:
+        trace = current_trace()
+        if value is None:
+            value = get(trace.read(self))
+        view = View(self, get, put) if self.region_trace is trace else None
+        return TracedArray(trace, value, weak=self.weak, view=view, owner=self._owner)
+
+    # --- indexing ---
+
+    def __getitem__(self, key: Any) -> Any:
+        value = located(indexing.getitem, self, key)
+        if not _is_basic(key) or not value.type.shape:
+            return current_trace().wrap(value)
+        return self._view_of(
+            lambda base: indexing.getitem(self.region_trace.wrap(base), key),
+            lambda base, new: indexing.update(
+                self.region_trace.wrap(base), key, self.region_trace.wrap(new)
+            ),
+            value,
+        )
+
+    def __setitem__(self, key: Any, new: ArrayLike) -> None:
+        self._require_writable(f"x = x.at[{_key_text(key)}].set(...)")
+        value = located(indexing.update, self, key, new)
+        self.assign(value, f"x = x.at[{_key_text(key)}].set(...)")
+
+    @property
+    def at(self) -> Updates:
+        """Functional updates: `x.at[i].set(v)` is `x` with `x[i]` replaced; also add, multiply,
+        min, max, ...
+        """
+        return Updates(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over a rank-0 array")
+        if isinstance(self.shape[0], Dim):
+            raise self.region_trace.error(
+                f"a Python `for` over {self.type} needs the size {self.shape[0]}, which is only "
+                "known when the "
+                "program runs; use wf.scan or wf.map"
+            )
+        return iter([self[i] for i in range(self.shape[0])])
+
+    def __contains__(self, item: Any) -> NoReturn:
+        self._refuse("`in`", "np.any(x == item)")
+
+    # --- methods that are not functions of the same name ---
+
+    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", **_: Any) -> Any:
+        """As `numpy.ndarray.astype`."""
+        return current_trace().wrap(core.cast(core.lift(self), as_dtype(dtype)))
+
+    def copy(self, order: str = "C") -> Any:
+        """A copy: writes to it leave this array as it is."""
+        return current_trace().wrap(core.lift(self), weak=self.weak)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    def flatten(self, order: str = "C") -> Any:
+        """As `numpy.ndarray.flatten`: always a copy."""
+        return self.ravel(order).copy()
+
+    def fill(self, value: ArrayLike) -> None:
+        """As `numpy.ndarray.fill`: a write in place."""
+        self[...] = value
+
+    def sort(self, axis: int = -1, **_: Any) -> None:
+        """As `numpy.ndarray.sort`: a write in place."""
+        self.assign(located(MAIN["sort"], self, axis).value, "x = np.sort(x)")
+
+    @property
+    def real(self) -> Any:
+        if not self.type.dtype.is_complex:
+            return self
+        return current_trace().wrap(real(core.lift(self)))
+
+    @property
+    def imag(self) -> Any:
+        if not self.type.dtype.is_complex:
+            return current_trace().wrap(core.full(self.shape, 0, self.type.dtype))
+        return current_trace().wrap(imag(core.lift(self)))
+
+    @property
+    def flat(self) -> Any:
+        return self.ravel()
+
+    # --- NumPy's protocols ---
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if ufunc is np.matmul and method == "__call__":
+            return located(MAIN["matmul"], *inputs, **kwargs)
+        if ufunc is np.vecdot and method == "__call__":
+            return located(MAIN["vecdot"], *inputs, **kwargs)
+        if ufunc not in UFUNCS:
+            raise core.trace_error(f"numpy.{ufunc.__name__} is not supported on traced arrays")
+        return located(apply_ufunc_method, ufunc, method, inputs, kwargs)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        ours = BY_NUMPY.get(function)
+        name = getattr(function, "__name__", str(function))
+        if name in _VIEW_METHODS and args and isinstance(args[0], TracedArray):
+            return getattr(args[0], name)(*args[1:], **kwargs)
+        if ours is None:
+            raise core.trace_error(
+                f"{function.__module__}.{name} is not supported on traced arrays"
+            )
+        try:
+            result = located(ours, *args, **kwargs)
+        except TypeError as error:
+            if isinstance(error, WeftError) or "argument" not in str(error):
+                raise
+            raise core.trace_error(
+                f"{error} (of the traced version of numpy.{ours.__name__})"
+            ) from None
+        base = args[0] if args and isinstance(args[0], TracedArray) else None
+        if base is not None and name in _IN_PLACE:
+            base.assign(result.value, f"x = weft.numpy.{name}(x, ...)")
+            return None
+        if base is not None and name in _VIEWS:
+            return base._shared(result, lambda array: ours(array, *args[1:], **kwargs))
+        return result
+
+    def _shared(self, result: Any, function: Callable[[Any], Any]) -> Any:
+        """What a NumPy function returned as views of this array: they follow writes to it."""
+        if not isinstance(result, Tracer):
+            return [
+                self._follow(part.value, lambda array, i=i: function(array)[i])  # type: ignore[misc]
+                for i, part in enumerate(result)
+            ]
+        return self._follow(result.value, function)
+
+    def _follow(self, value: Value, function: Callable[[Any], Any]) -> Any:
+        wrap = self.region_trace.wrap
+        return self._view_of(lambda base: function(wrap(base)).value, None, value)
+
+    # --- what needs the value, which is not known ---
+
+    def __bool__(self) -> bool:
+        if isinstance(self._value, Constant) and self.size == 1:
+            return bool(self._value.array)
+        construct = _construct(_source_line())
+        hint = {
+            "if": "wf.cond(p, f, g, *args), or np.where(p, a, b) for arrays",
+            "while": "wf.while_loop(condition, body, carry)",
+            "assert": "a check on the result outside of the traced function",
+        }.get(construct, "np.where, np.logical_and/or/not or wf.cond")
+        self._refuse(f"a Python `{construct}`" if construct else "a Python bool", hint)
+
+    def __index__(self) -> int:
+        self._refuse(
+            "an int (in range(), a shape, or a Python list index)",
+            "wf.fori_loop or wf.scan for a loop, or make the argument static (static_argnames=...)",
+        )
+
+    def __int__(self) -> int:
+        self._refuse("int()", 'x.astype("int64")')
+
+    def __float__(self) -> float:
+        self._refuse("float()", 'x.astype("float64"), or leave it an array')
+
+    def __complex__(self) -> complex:
+        self._refuse("complex()", 'x.astype("complex128")')
+
+    def item(self, *_: Any) -> Scalar:
+        """Refused: the value is not known while tracing."""
+        self._refuse(".item()", "the array itself: rank-0 arrays compute like numbers")
+
+    def tolist(self) -> list[Any]:
+        """Refused: the value is not known while tracing."""
+        self._refuse(".tolist()", "the array itself")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
+        self._refuse(
+            "a NumPy array (np.array, np.asarray, or a function outside NumPy's dispatch)",
+            "weft.numpy.asarray / weft.numpy.stack, or the function of the same name in weft.numpy",
+        )
+
+    def _refuse(self, what: str, instead: str) -> NoReturn:
+        trace = find_trace()
+        if trace is None or self.region_trace.finished:
+            raise leaked(self)
+        raise TraceError(
+            f"{what} needs the value of {self.type} ({_describe(self._value)}), which is only "
+            "known when the "
+            f"program runs; use {instead}",
+            location=_user_line(),
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        known = hasattr(np.ndarray, name)
+        about = "is not supported on traced arrays" if known else "is no attribute of arrays"
+        raise AttributeError(f".{name} {about}")
+
+    # --- operators ---
+
+    __add__ = _binary(np.add)
+    __radd__ = _reflected(np.add)
+    __iadd__ = _in_place(np.add, "+")
+    __sub__ = _binary(np.subtract)
+    __rsub__ = _reflected(np.subtract)
+    __isub__ = _in_place(np.subtract, "-")
+    __mul__ = _binary(np.multiply)
+    __rmul__ = _reflected(np.multiply)
+    __imul__ = _in_place(np.multiply, "*")
+    __truediv__ = _binary(np.true_divide)
+    __rtruediv__ = _reflected(np.true_divide)
+    __itruediv__ = _in_place(np.true_divide, "/")
+    __floordiv__ = _binary(np.floor_divide)
+    __rfloordiv__ = _reflected(np.floor_divide)
+    __ifloordiv__ = _in_place(np.floor_divide, "//")
+    __mod__ = _binary(np.remainder)
+    __rmod__ = _reflected(np.remainder)
+    __imod__ = _in_place(np.remainder, "%")
+    __divmod__ = _binary(np.divmod)
+    __rdivmod__ = _reflected(np.divmod)
+    __and__ = _binary(np.bitwise_and)
+    __rand__ = _reflected(np.bitwise_and)
+    __iand__ = _in_place(np.bitwise_and, "&")
+    __or__ = _binary(np.bitwise_or)
+    __ror__ = _reflected(np.bitwise_or)
+    __ior__ = _in_place(np.bitwise_or, "|")
+    __xor__ = _binary(np.bitwise_xor)
+    __rxor__ = _reflected(np.bitwise_xor)
+    __ixor__ = _in_place(np.bitwise_xor, "^")
+    __lshift__ = _binary(np.left_shift)
+    __rlshift__ = _reflected(np.left_shift)
+    __ilshift__ = _in_place(np.left_shift, "<<")
+    __rshift__ = _binary(np.right_shift)
+    __rrshift__ = _reflected(np.right_shift)
+    __irshift__ = _in_place(np.right_shift, ">>")
+    __lt__ = _binary(np.less)
+    __le__ = _binary(np.less_equal)
+    __gt__ = _binary(np.greater)
+    __ge__ = _binary(np.greater_equal)
+    __eq__ = _binary(np.equal)
+    __ne__ = _binary(np.not_equal)
+    __hash__ = None  # type: ignore[assignment]
+    __neg__ = _unary(np.negative)
+    __pos__ = _unary(np.positive)
+    __abs__ = _unary(np.absolute)
+    __invert__ = _unary(np.invert)
+    __pow__ = _binary(np.power)
+    __rpow__ = _reflected(np.power)
+    __ipow__ = _in_place(np.power, "**")
+
+    def __matmul__(self, other: Any) -> Any:
+        return located(MAIN["matmul"], self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return located(MAIN["matmul"], other, self)
+
+    sum = _method("sum")
+    prod = _method("prod")
+    mean = _method("mean")
+    var = _method("var")
+    std = _method("std")
+    max = _method("max")
+    min = _method("min")
+    any = _method("any")
+    all = _method("all")
+    argmax = _method("argmax")
+    argmin = _method("argmin")
+    argsort = _method("argsort")
+    cumsum = _method("cumsum")
+    cumprod = _method("cumprod")
+    clip = _method("clip")
+    round = _method("round")
+    dot = _method("dot")
+    repeat = _method("repeat")
+    take = _method("take")
+    trace = _method("trace")
+    diagonal = _method("diagonal")
+    searchsorted = _method("searchsorted")
+    nonzero = _method("nonzero")
+
+    def compress(self, condition: ArrayLike, axis: int | None = None) -> Any:
+        """As `numpy.ndarray.compress`."""
+        return located(MAIN["compress"], condition, self, axis)
+
+    def choose(self, choices: Any, mode: str = "raise") -> Any:
+        """As `numpy.ndarray.choose`."""
+        return located(MAIN["choose"], self, choices, mode=mode)
+
+    def conj(self) -> Any:
+        """As `numpy.ndarray.conj`."""
+        return located(apply_ufunc, np.conjugate, self)
+
+    conjugate = conj
+
+
+class Updates:
+    """`x.at`: index it, then choose what happens to the elements; the result is a new array."""
+
+    __slots__ = ("_array", "_key")
+
+    def __init__(self, array: TracedArray, key: Any = None) -> None:
+        self._array = array
+        self._key = key
+
+    def __getitem__(self, key: Any) -> Updates:
+        return Updates(self._array, key)
+
+    def _apply(self, kind: str, new: ArrayLike, mode: str) -> Any:
+        return current_trace().wrap(
+            located(indexing.update, self._array, self._key, new, kind, mode)
+        )
+
+    def set(self, new: ArrayLike, mode: str = "raise") -> Any:
+        """The array with these elements replaced; of duplicates the last wins."""
+        return self._apply("set", new, mode)
+
+    def add(self, new: ArrayLike, mode: str = "raise") -> Any:
+        """The array with `new` added to these elements, as often as an index repeats."""
+        return self._apply("add", new, mode)
+
+    def subtract(self, new: ArrayLike, mode: str = "raise") -> Any:
+        """The array with `new` subtracted from these elements."""
+        return self._apply("add", located(apply_ufunc, np.negative, new), mode)
+
+    def multiply(self, new: ArrayLike, mode: str = "raise") -> Any:
+        """The array with these elements multiplied."""
+        return self._apply("mul", new, mode)
+
+    def min(self, new: ArrayLike, mode: str = "raise") -> Any:
+        """The array with the smaller of each element and `new`."""
+        return self._apply("min", new, mode)
+
+    def max(self, new: ArrayLike, mode: str = "raise") -> Any:
+        """The array with the larger of each element and `new`."""
+        return self._apply("max", new, mode)
+
+    def get(self) -> Any:
+        """The elements themselves."""
+        return self._array[self._key]
+
+
+def start_trace(parent: Trace | None = None) -> Trace:
+    """A new trace whose arrays are `TracedArray`s."""
+    return Trace(TracedArray, parent)
+
+
+def _is_basic(key: Any) -> bool:
+    items = key if isinstance(key, tuple) else (key,)
+    return all(
+        item is None or isinstance(item, slice | int | np.integer | EllipsisType | Dim)
+        for item in items
+    )
+
+
+def _key_text(key: Any) -> str:
+    items = key if isinstance(key, tuple) else (key,)
+    return ", ".join(_item_text(item) for item in items)
+
+
+def _item_text(item: Any) -> str:
+    if isinstance(item, slice):
+        parts = ["" if b is None else str(b) for b in (item.start, item.stop, item.step)]
+        return ":".join(parts[:2] if item.step is None else parts)
+    return (
+        "..."
+        if item is Ellipsis
+        else "i"
+        if isinstance(item, Tracer | np.ndarray | list)
+        else str(item)
+    )
+
+
+def _describe(value: Value) -> str:
+    if isinstance(value, Parameter):
+        return (
+            f"the argument {value.name}" if value.name else "an argument of a loop body or branch"
+        )
+    if isinstance(value, Result):
+        expression = value.op.location.expression if value.op.location is not None else ""
+        return f"`{expression}`" if expression else f"the result of {value.op.name}"
+    return "a constant"
+
+
+def _source_line() -> str:
+    location = _user_line()
+    if location is None:
+        return ""
+    return linecache.getline(location.file, location.line).strip()
+
+
+def _construct(line: str) -> str:
+    for word, name in (("elif", "if"), ("if", "if"), ("while", "while"), ("assert", "assert")):
+        if line.startswith(word + " ") or line.startswith(word + "("):
+            return name
+    for word in (" if ", " and ", " or ", "not "):
+        if word in f" {line}":
+            return word.strip()
+    return ""

@@ -1,0 +1,92 @@
+"""Which function stands for which of NumPy's: found by name, so a new function needs no entry
+anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from weft.frontends.functions import (
+    calculus,
+    conditions,
+    contraction,
+    covariance,
+    creation,
+    diagonals,
+    elementwise,
+    fft,
+    filtering,
+    histograms,
+    joining,
+    linalg,
+    manipulation,
+    padding,
+    quantiles,
+    ranges,
+    reductions,
+    resizing,
+    selection,
+    sorting,
+    statistics,
+)
+from weft.frontends.functions.ufuncs import UFUNCS
+
+Function = Callable[..., Any]
+
+MAIN_MODULES: Final = (
+    creation,
+    ranges,
+    diagonals,
+    manipulation,
+    joining,
+    resizing,
+    padding,
+    selection,
+    conditions,
+    elementwise,
+    calculus,
+    filtering,
+    reductions,
+    statistics,
+    covariance,
+    quantiles,
+    histograms,
+    sorting,
+    contraction,
+)
+
+
+def _public(*modules: ModuleType) -> dict[str, Function]:
+    return {name: getattr(module, name) for module in modules for name in module.__all__}
+
+
+MAIN: Final[Mapping[str, Function]] = MappingProxyType(_public(*MAIN_MODULES))
+LINALG: Final[Mapping[str, Function]] = MappingProxyType(_public(linalg))
+FFT: Final[Mapping[str, Function]] = MappingProxyType(_public(fft))
+
+
+def _dispatch_table() -> dict[Function, Function]:
+    table: dict[Function, Function] = {}
+    for numpy_module, ours in ((np, MAIN), (np.linalg, LINALG), (np.fft, FFT)):
+        for name, function in ours.items():
+            original = getattr(numpy_module, name, None)
+            if original is not None and not isinstance(original, np.ufunc):
+                table[original] = function
+    return table
+
+
+BY_NUMPY: Final[Mapping[Function, Function]] = MappingProxyType(_dispatch_table())
+"""From NumPy's function object to ours, for `__array_function__`."""
+
+UFUNC_NAMES: Final[Mapping[str, np.ufunc]] = MappingProxyType(
+    {
+        name: ufunc
+        for name, ufunc in vars(np).items()
+        if isinstance(ufunc, np.ufunc) and ufunc in UFUNCS
+    }
+)
+"""From every name NumPy has for a ufunc (`abs`, `absolute`, `acos`, ...) to the ufunc."""

@@ -1,0 +1,355 @@
+"""NumPy's universal functions: one table from a ufunc to the ops that compute it.
+
+NumPy itself says which dtypes a ufunc computes in and returns (`resolve_dtypes`), so an entry only
+says how the function is computed once its operands have one dtype and one shape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from weft.compiler.ir import dtypes
+from weft.compiler.ir.build import constant
+from weft.compiler.ir.dtypes import DType
+from weft.compiler.ir.errors import DTypeError
+from weft.compiler.ir.graph import Value
+from weft.compiler.ops.arithmetic import (
+    abs_,
+    add,
+    ceil,
+    copysign,
+    div,
+    floor,
+    floor_divide,
+    fmod,
+    hypot,
+    maximum,
+    minimum,
+    mul,
+    neg,
+    nextafter,
+    pow_,
+    remainder,
+    round_,
+    sign,
+    sub,
+    trunc,
+)
+from weft.compiler.ops.conversion import bitcast, conj
+from weft.compiler.ops.logic import (
+    and_,
+    eq,
+    ge,
+    gt,
+    is_finite,
+    is_nan,
+    le,
+    lt,
+    ne,
+    not_,
+    or_,
+    population_count,
+    select,
+    shift_left,
+    shift_right,
+    xor,
+)
+from weft.compiler.ops.special import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cbrt,
+    cos,
+    cosh,
+    exp,
+    exp2,
+    expm1,
+    log,
+    log1p,
+    log2,
+    log10,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+)
+from weft.frontends.functions.core import (
+    broadcast_together,
+    cast,
+    is_weak,
+    lift,
+    promotion_key,
+    wrap,
+)
+from weft.frontends.trace import ArrayLike, Tracer
+
+Emit = Callable[..., "Value | tuple[Value, ...]"]
+
+
+def _on_bool(for_bool: Emit, otherwise: Emit) -> Emit:
+    """NumPy computes some arithmetic on bools as logic."""
+
+    def emit(*operands: Value) -> Value | tuple[Value, ...]:
+        return (for_bool if operands[0].type.dtype.is_bool else otherwise)(*operands)
+
+    return emit
+
+
+def _on_integer(for_integer: Emit, otherwise: Emit) -> Emit:
+    def emit(*operands: Value) -> Value | tuple[Value, ...]:
+        exact = not operands[0].type.dtype.is_inexact
+        return (for_integer if exact else otherwise)(*operands)
+
+    return emit
+
+
+def _same(x: Value) -> Value:
+    return x
+
+
+def _number(like: Value, number: Any) -> Value:
+    return constant(number, like.type.dtype)
+
+
+def _truth(x: Value) -> Value:
+    return x if x.type.dtype.is_bool else ne(x, _number(x, 0))
+
+
+def _logical(combine: Callable[..., Value]) -> Emit:
+    return lambda x, y: combine(_truth(x), _truth(y))
+
+
+def _ignoring_nan(combine: Callable[..., Value]) -> Emit:
+    """fmax and fmin: the other operand where one is NaN."""
+
+    def emit(x: Value, y: Value) -> Value:
+        if not x.type.dtype.is_float:
+            return combine(x, y)
+        return select(is_nan(x), y, select(is_nan(y), x, combine(x, y)))
+
+    return emit
+
+
+def _is_infinite(x: Value) -> Value:
+    if x.type.dtype.is_complex:
+        return and_(not_(is_finite(x)), not_(is_nan(x)))
+    return eq(abs_(x), _number(x, math.inf))
+
+
+def _never(x: Value) -> Value:
+    return ne(x, x)
+
+
+def _always(x: Value) -> Value:
+    return eq(x, x)
+
+
+def _logaddexp(exponential: Callable[..., Value], logarithm: Callable[..., Value]) -> Emit:
+    """log(e^x + e^y) without overflow; equal infinities are kept."""
+
+    def emit(x: Value, y: Value) -> Value:
+        larger = maximum(x, y)
+        distance = neg(abs_(sub(x, y)))
+        grown = add(larger, logarithm(exponential(distance)))
+        return select(eq(x, y), add(x, logarithm(_number(x, 1.0))), grown)
+
+    return emit
+
+
+def _log2_1p(x: Value) -> Value:
+    return mul(log1p(x), _number(x, 1 / math.log(2)))
+
+
+def _heaviside(x: Value, at_zero: Value) -> Value:
+    one, zero = _number(x, 1), _number(x, 0)
+    steps = select(lt(x, zero), zero, select(gt(x, zero), one, at_zero))
+    return select(is_nan(x), x, steps)
+
+
+def _sign_bit(x: Value) -> Value:
+    if x.type.dtype.is_float:
+        bits = bitcast(x, dtype=dtypes.BY_NAME[f"i{x.type.dtype.bits}"])
+        return lt(bits, _number(bits, 0))
+    return lt(x, _number(x, 0))
+
+
+def _divmod(x: Value, y: Value) -> tuple[Value, ...]:
+    return floor_divide(x, y), remainder(x, y)
+
+
+def _modf(x: Value) -> tuple[Value, ...]:
+    whole = trunc(x)
+    infinite = eq(abs_(x), _number(x, math.inf))
+    fraction = select(infinite, _number(x, 0), sub(x, whole))
+    return copysign(fraction, x), whole
+
+
+def _magnitude(x: Value) -> Value:
+    return abs_(x) if x.type.dtype.is_integer and x.type.dtype.is_signed else x
+
+
+def _square(x: Value) -> Value:
+    return mul(x, x)
+
+
+def _reciprocal(x: Value) -> Value:
+    return floor_divide(_number(x, 1), x) if x.type.dtype.is_integer else div(_number(x, 1), x)
+
+
+def _degrees(x: Value) -> Value:
+    return mul(x, _number(x, 180 / math.pi))
+
+
+def _radians(x: Value) -> Value:
+    return mul(x, _number(x, math.pi / 180))
+
+
+UFUNCS: Final[Mapping[np.ufunc, Emit]] = MappingProxyType(
+    {
+        np.add: _on_bool(or_, add),
+        np.subtract: sub,
+        np.multiply: _on_bool(and_, mul),
+        np.true_divide: div,
+        np.floor_divide: floor_divide,
+        np.remainder: remainder,
+        np.fmod: fmod,
+        np.divmod: _divmod,
+        np.modf: _modf,
+        np.power: pow_,
+        np.float_power: pow_,
+        np.negative: neg,
+        np.positive: _same,
+        np.absolute: _on_bool(_same, abs_),
+        np.fabs: abs_,
+        np.sign: sign,
+        np.conjugate: conj,
+        np.square: _on_bool(_same, _square),
+        np.reciprocal: _reciprocal,
+        np.sqrt: sqrt,
+        np.cbrt: cbrt,
+        np.exp: exp,
+        np.exp2: exp2,
+        np.expm1: expm1,
+        np.log: log,
+        np.log2: log2,
+        np.log10: log10,
+        np.log1p: log1p,
+        np.logaddexp: _logaddexp(exp, log1p),
+        np.logaddexp2: _logaddexp(exp2, _log2_1p),
+        np.sin: sin,
+        np.cos: cos,
+        np.tan: tan,
+        np.arcsin: asin,
+        np.arccos: acos,
+        np.arctan: atan,
+        np.arctan2: atan2,
+        np.sinh: sinh,
+        np.cosh: cosh,
+        np.tanh: tanh,
+        np.arcsinh: asinh,
+        np.arccosh: acosh,
+        np.arctanh: atanh,
+        np.hypot: hypot,
+        np.degrees: _degrees,
+        np.rad2deg: _degrees,
+        np.radians: _radians,
+        np.deg2rad: _radians,
+        np.maximum: maximum,
+        np.minimum: minimum,
+        np.fmax: _ignoring_nan(maximum),
+        np.fmin: _ignoring_nan(minimum),
+        np.floor: _on_integer(_same, floor),
+        np.ceil: _on_integer(_same, ceil),
+        np.trunc: _on_integer(_same, trunc),
+        np.rint: round_,
+        np.copysign: copysign,
+        np.nextafter: nextafter,
+        np.signbit: _sign_bit,
+        np.heaviside: _heaviside,
+        np.equal: eq,
+        np.not_equal: ne,
+        np.less: lt,
+        np.less_equal: le,
+        np.greater: gt,
+        np.greater_equal: ge,
+        np.isnan: _on_integer(_never, is_nan),
+        np.isfinite: _on_integer(_always, is_finite),
+        np.isinf: _on_integer(_never, _is_infinite),
+        np.logical_and: _logical(and_),
+        np.logical_or: _logical(or_),
+        np.logical_xor: _logical(xor),
+        np.logical_not: lambda x: not_(_truth(x)),
+        np.bitwise_and: and_,
+        np.bitwise_or: or_,
+        np.bitwise_xor: xor,
+        np.invert: not_,
+        np.left_shift: shift_left,
+        np.right_shift: shift_right,
+        np.bitwise_count: lambda x: population_count(_magnitude(x)),
+    }
+)
+
+
+@lru_cache(maxsize=4096)
+def _loop(ufunc: np.ufunc, keys: tuple[Any, ...]) -> tuple[tuple[DType, ...], tuple[DType, ...]]:
+    """The dtypes that NumPy's loop takes and gives for operands of these dtypes or Python scalar
+    types.
+    """
+    bf16, f16 = dtypes.bf16.numpy, dtypes.f16.numpy
+    has_bf16, has_f16 = bf16 in keys, f16 in keys
+    asked = tuple([f16 if key == bf16 else key for key in keys])
+    if all(isinstance(key, type) for key in asked):
+        asked = tuple([dtypes.dtype(key).numpy for key in asked])
+    try:
+        resolved = ufunc.resolve_dtypes((*asked, *[None] * ufunc.nout))
+    except TypeError:
+        names = ", ".join(getattr(key, "name", getattr(key, "__name__", "?")) for key in keys)
+        raise DTypeError(f"numpy.{ufunc.__name__} does not accept {names}") from None
+    known = [dtypes.dtype(dtype) for dtype in resolved]
+    if has_bf16:
+        stand_in = dtypes.f32 if has_f16 else dtypes.bf16
+        known = [stand_in if dtype is dtypes.f16 else dtype for dtype in known]
+    return tuple(known[: ufunc.nin]), tuple(known[ufunc.nin :])
+
+
+def apply_ufunc(ufunc: np.ufunc, *operands: ArrayLike, dtype: Any = None) -> Any:
+    """What `ufunc(*operands)` computes, as a tracer or a tuple of tracers."""
+    emit = UFUNCS[ufunc]
+    if dtype is not None:
+        wanted = dtypes.dtype(dtype)
+        inputs, outputs = _loop(ufunc, tuple([wanted.numpy] * len(operands)))
+    else:
+        inputs, outputs = _loop(ufunc, tuple([promotion_key(operand) for operand in operands]))
+    values = [lift(operand, loop) for operand, loop in zip(operands, inputs, strict=True)]
+    computed = emit(*broadcast_together(values))
+    if isinstance(computed, tuple):
+        return tuple([wrap(cast(v, d)) for v, d in zip(computed, outputs, strict=True)])
+    return wrap(cast(computed, outputs[0]))
+
+
+_OPERATORS: Final = frozenset(
+    (np.add, np.subtract, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.power)
+    + (np.negative, np.positive, np.absolute)
+)
+
+
+def apply_operator(ufunc: np.ufunc, *operands: ArrayLike) -> Any:
+    """A Python operator: as the ufunc, but what is made of Python scalars alone stays one for
+    promotion.
+    """
+    result = apply_ufunc(ufunc, *operands)
+    if ufunc in _OPERATORS and is_weak(*operands):
+        assert isinstance(result, Tracer)
+        result.weak = True
+    return result

@@ -1,0 +1,32 @@
+"""The NumPy surface as a module: NumPy's names, for use inside and outside of traces.
+
+Outside of a trace each function computes at once and returns NumPy arrays. `linalg` and `fft` are
+here too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from weft.frontends.functions.namespace import MAIN, UFUNC_NAMES
+from weft.frontends.numpy import fft as fft
+from weft.frontends.numpy import linalg as linalg
+from weft.frontends.numpy.surface import surface, ufunc_surface
+
+CONSTANTS = ("pi", "e", "euler_gamma", "inf", "nan", "newaxis")
+TYPES = (
+    *("bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128", "dtype", "finfo", "iinfo"),
+)
+
+globals().update(surface(MAIN))
+globals().update(ufunc_surface(UFUNC_NAMES))
+globals().update({name: getattr(numpy, name) for name in (*CONSTANTS, *TYPES)})
+
+__all__ = sorted({*MAIN, *UFUNC_NAMES, *CONSTANTS, *TYPES, "fft", "linalg"})
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"weft.numpy has no {name}")

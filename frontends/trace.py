@@ -1,0 +1,294 @@
+"""Tracing: a builder that knows the user's values.
+
+A `Tracer` stands for an array whose value is not known while the user's function runs; a `Trace`
+records what is done to it. Traces nest, one per region; a tracer of an enclosing trace that is used
+inside becomes an input of the inner region (a capture). This file holds the data only;
+`array.TracedArray` adds operators and NumPy's protocols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from weft.compiler.ir.ambient import active
+from weft.compiler.ir.build import Builder
+from weft.compiler.ir.dims import Dim
+from weft.compiler.ir.dtypes import DType, bool_, c128, f64, i64, is_supported
+from weft.compiler.ir.errors import ArgumentError, TraceError
+from weft.compiler.ir.graph import Constant, Parameter, Region, Result, Value
+from weft.compiler.ir.location import Location
+from weft.compiler.ir.types import ArrayType, Shape
+from weft.compiler.ops.shape import dim_value
+from weft.frontends.caller import Locator
+
+Scalar: TypeAlias = bool | int | float | complex
+ArrayLike: TypeAlias = "Tracer | np.ndarray[Any, Any] | np.generic | Scalar | Dim | Sequence[Any]"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How a tracer shares memory with another, as NumPy's views do."""
+
+    base: Tracer
+    get: Callable[[Value], Value]
+    put: Callable[[Value, Value], Value] | None
+
+
+class Tracer:
+    """An array whose value is not known while the user's function is traced.
+
+    `weak` marks values that come from Python scalars and promote as those do. A tracer made as a
+    view of another follows writes to it, and writes through to it.
+    """
+
+    __slots__ = ("region_trace", "weak", "_value", "_view", "_version", "_base_version", "_owner")
+
+    def __init__(
+        self,
+        trace: Trace,
+        value: Value,
+        *,
+        weak: bool = False,
+        view: View | None = None,
+        owner: str = "",
+    ) -> None:
+        self.region_trace = trace
+        self.weak = weak
+        self._value = value
+        self._view = view
+        self._version = 0
+        self._base_version = view.base._version if view is not None else 0
+        self._owner = owner
+
+    @property
+    def type(self) -> ArrayType:
+        return self._value.type
+
+    @property
+    def value(self) -> Value:
+        """The graph value as of now: re-read through the base if this is a view and the base was
+        written to.
+        """
+        view = self._view
+        if view is not None:
+            base_value = view.base.value
+            if view.base._version != self._base_version:
+                self._value = view.get(base_value)
+                self._base_version = view.base._version
+                self._version += 1
+        return self._value
+
+    def assign(self, value: Value, spelling: str) -> None:
+        """Write in place, as far as a trace can: this name, its views and its base see the new
+        value.
+
+        `spelling` is the functional form to show when the write is refused.
+        """
+        self._require_writable(spelling)
+        if self._view is not None:
+            base = self._view.base
+            if self._view.put is None:
+                raise self.region_trace.error(
+                    "this array may share memory with another one, and a trace cannot tell whether "
+                    "NumPy would "
+                    f"write through; take a .copy() first, or write {spelling}"
+                )
+            base.assign(self._view.put(base.value, value), spelling)
+            self._base_version = base._version
+        self._value = value
+        self._version += 1
+
+    def _require_writable(self, spelling: str) -> None:
+        if self._owner:
+            raise self.region_trace.error(
+                f"{self._owner} is written to in place, which would change the caller's array; "
+                f"write {spelling}"
+            )
+        if self.region_trace is not active.get():
+            raise self.region_trace.error(
+                "a value of the enclosing function is written to in place inside a loop body or "
+                "branch; "
+                f"make it a carry or a result, and write {spelling}"
+            )
+
+
+class Trace(Builder):
+    """A region while it is traced."""
+
+    __slots__ = ("parent", "make_tracer", "captures", "finished", "_constants")
+
+    def __init__(self, make_tracer: Callable[..., Tracer], parent: Trace | None = None) -> None:
+        super().__init__(locate=Locator() if parent is None else parent.locate)
+        self.parent = parent
+        self.make_tracer = make_tracer
+        self.captures: dict[Value, Parameter] = {}
+        self.finished = False
+        self._constants: dict[int, tuple[np.ndarray[Any, Any], Constant]] = {}
+        if parent is not None:
+            self.location = parent.location
+
+    def nested(self) -> Trace:
+        """A trace for a region inside this one."""
+        return Trace(self.make_tracer, self)
+
+    def argument(
+        self, type: ArrayType, name: str = "", *, weak: bool = False, owner: str = ""
+    ) -> Tracer:
+        """A new input and the tracer that stands for it."""
+        return self.make_tracer(self, self.parameter(type, name), weak=weak, owner=owner)
+
+    def wrap(self, value: Value, *, weak: bool = False) -> Tracer:
+        """The tracer that stands for a value of this trace."""
+        return self.make_tracer(self, value, weak=weak)
+
+    def closed_region(self, results: Sequence[Value]) -> tuple[Region, list[Value]]:
+        """The region with its captures as first parameters, and the parent's values to pass for
+        them.
+        """
+        self.finished = True
+        captured = list(self.captures.values())
+        own = [p for p in self.parameters if p not in self.captures.values()]
+        return Region((*captured, *own), tuple(self.ops), tuple(results)), list(self.captures)
+
+    def read(self, tracer: Tracer) -> Value:
+        """The value of a tracer in this trace; one of an enclosing trace is captured."""
+        if tracer.region_trace is self:
+            return tracer.value
+        if tracer.region_trace.finished or not self._is_inside(tracer.region_trace):
+            raise leaked(tracer)
+        assert self.parent is not None
+        outer = self.parent.read(tracer)
+        if isinstance(outer, Constant):
+            return outer
+        if outer not in self.captures:
+            self.captures[outer] = self.parameter(outer.type)
+        return self.captures[outer]
+
+    def lift(self, operand: ArrayLike, dtype: DType | None = None) -> Value:
+        """The value for anything array-like; numbers and arrays become constants, of `dtype` if
+        given.
+        """
+        if isinstance(operand, Tracer):
+            return self.read(operand)
+        if isinstance(operand, Dim):
+            return dim_value(dim=operand)
+        if isinstance(operand, bool | int | float | complex):
+            element = scalar_dtype(operand) if dtype is None else dtype
+            return Constant(np.array(operand, element.numpy))
+        if isinstance(operand, np.ndarray | np.generic):
+            return self._constant(np.asarray(operand), dtype)
+        return self._lift_sequence(operand, dtype)
+
+    def error(self, message: str) -> TraceError:
+        """A TraceError at the user's line."""
+        return TraceError(message, location=self.locate() if self.locate is not None else None)
+
+    def _is_inside(self, other: Trace) -> bool:
+        trace: Trace | None = self
+        while trace is not None:
+            if trace is other:
+                return True
+            trace = trace.parent
+        return False
+
+    def _constant(self, array: np.ndarray[Any, Any], dtype: DType | None) -> Constant:
+        """A constant for an array the user holds; used twice and unchanged in between, it is one
+        constant.
+        """
+        if not is_supported(array.dtype):
+            raise ArgumentError(
+                f"an array of dtype {array.dtype} cannot be used in a traced function",
+                location=self.locate() if self.locate is not None else None,
+            )
+        if dtype is not None and array.dtype != dtype.numpy:
+            return Constant(array.astype(dtype.numpy))
+        if array.size <= 16:
+            return Constant(array)
+        known = self._constants.get(id(array))
+        if known is not None and np.array_equal(known[1].array, array):
+            return known[1]
+        constant = Constant(array, self.locate() if self.locate is not None else None)
+        self._constants[id(array)] = array, constant
+        return constant
+
+    def _lift_sequence(self, operand: Any, dtype: DType | None) -> Value:
+        if _holds_tracer(operand):
+            raise self.error(
+                "a list that holds traced arrays is used as an array; join them with "
+                "weft.numpy.stack or np.stack"
+            )
+        try:
+            array = np.asarray(operand)
+        except (ValueError, TypeError):
+            array = np.asarray(None)
+        if array.dtype == object:
+            raise ArgumentError(
+                f"expected an array or a number, got {type(operand).__name__}",
+                location=self.locate() if self.locate is not None else None,
+            )
+        return Constant(array if dtype is None else array.astype(dtype.numpy))
+
+
+def current_trace() -> Trace:
+    """The trace in force."""
+    builder = active.get()
+    if not isinstance(builder, Trace):
+        raise TraceError("a traced array is used outside of the function that was traced")
+    return builder
+
+
+def find_trace() -> Trace | None:
+    """The trace in force, or None."""
+    builder = active.get()
+    return builder if isinstance(builder, Trace) else None
+
+
+def leaked(tracer: Tracer) -> TraceError:
+    """The error for a tracer that outlived its trace."""
+    made: Location | None = None
+    if isinstance(tracer._value, Result):
+        made = tracer._value.op.location
+    return TraceError(
+        f"a traced array ({tracer.type}) is used outside of the function or loop body that made "
+        "it; "
+        "return it as a result instead of storing it in an outer variable. It was made",
+        location=made,
+    )
+
+
+def scalar_dtype(scalar: Scalar) -> DType:
+    """The dtype of a Python scalar on its own."""
+    if isinstance(scalar, bool):
+        return bool_
+    if isinstance(scalar, int):
+        return i64
+    return f64 if isinstance(scalar, float) else c128
+
+
+def type_of_operand(operand: ArrayLike) -> ArrayType:
+    """The type that `Trace.lift` would give, without making a value."""
+    if isinstance(operand, Tracer):
+        return operand.type
+    if isinstance(operand, Dim):
+        return ArrayType(i64)
+    return current_trace().lift(operand).type
+
+
+def shape_of(operand: ArrayLike) -> Shape:
+    """The shape of anything array-like."""
+    return type_of_operand(operand).shape
+
+
+def _holds_tracer(operand: Any) -> bool:
+    stack = [operand]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Tracer | Dim):
+            return True
+        if isinstance(item, list | tuple):
+            stack.extend(item)
+    return False

@@ -1,0 +1,253 @@
+"""From a Python function and its arguments to a graph."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weft.compiler.ir.dtypes import is_supported
+from weft.compiler.ir.errors import ArgumentError
+from weft.compiler.ir.graph import Constant, Graph, Value
+from weft.compiler.ir.types import ArrayType, type_of
+from weft.frontends import tree
+from weft.frontends.array import start_trace
+from weft.frontends.caller import caller_location
+from weft.frontends.trace import Trace, Tracer, scalar_dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One array argument: its name, its type, and whether it came as a Python scalar."""
+
+    name: str
+    type: ArrayType
+    weak: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The arguments of a call, taken apart: arrays in `values` (described by `leaves`), the rest in
+    `static`.
+    """
+
+    leaves: tuple[Leaf, ...]
+    values: tuple[Any, ...]
+    treedef: tree.TreeDef
+    static: tuple[tuple[int | str, Any], ...]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What a trace depends on."""
+        kinds = tuple([(leaf.type, leaf.weak) for leaf in self.leaves])
+        return self.treedef, kinds, self.static
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A graph and how its results are put back together."""
+
+    graph: Graph
+    out_tree: tree.TreeDef
+
+
+class Signature:
+    """The parameters of a Python function: which are static, and what the others are called."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnums: int | Iterable[int] = (),
+        static_argnames: str | Iterable[str] = (),
+    ) -> None:
+        self.name = function_name(function)
+        self.names = parameter_names(function)
+        numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+        names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+        self._check_known(names, numbers)
+        self.static_names = {
+            *names,
+            *(self.names[n] for n in numbers if abs(n) <= len(self.names) - (n >= 0)),
+        }
+        self.static_numbers = {*numbers, *(self.names.index(n) for n in names if n in self.names)}
+
+    def _check_known(self, names: tuple[str, ...], numbers: tuple[int, ...]) -> None:
+        for name in names:
+            if self.names and name not in self.names:
+                raise ArgumentError(
+                    f"static_argnames: {self.name} has no argument {name!r}; it has {self.names}"
+                )
+        for number in numbers:
+            if not isinstance(number, int):
+                raise ArgumentError(f"static_argnums: {number!r} is no position")
+
+    def take_apart(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
+        """Separate arrays from static arguments; raises ArgumentError for what is neither."""
+        static: list[tuple[int | str, Any]] = []
+        dynamic_args: list[Any] = list(args)
+        for number, arg in enumerate(args):
+            if number in self.static_numbers or number - len(args) in self.static_numbers:
+                static.append((number, _hashable(arg, self.argument_name(number))))
+                dynamic_args[number] = None
+        dynamic_kwargs = dict(kwargs)
+        for name in sorted(kwargs):
+            if name in self.static_names:
+                static.append((name, _hashable(kwargs[name], name)))
+                del dynamic_kwargs[name]
+        values, paths, treedef = tree.flatten_with_names((tuple(dynamic_args), dynamic_kwargs))
+        leaves = [self._leaf(path, value) for path, value in zip(paths, values, strict=True)]
+        return Call(tuple(leaves), tuple(values), treedef, tuple(static))
+
+    def argument_name(self, number: int) -> str:
+        return self.names[number] if number < len(self.names) else f"args.{number}"
+
+    def _leaf(self, path: str, value: Any) -> Leaf:
+        group, _, rest = path.partition(".")
+        if group == "0":
+            number, _, inner = rest.partition(".")
+            rest = ".".join(part for part in (self.argument_name(int(number)), inner) if part)
+        return describe_leaf(rest, value, self.name)
+
+
+def describe_leaf(name: str, value: Any, function: str) -> Leaf:
+    """The name and type of an argument; raises ArgumentError if it is no array, number or spec."""
+    if isinstance(value, Tracer):
+        return Leaf(name, value.type, value.weak)
+    if isinstance(value, ArrayType):
+        return Leaf(name, value)
+    if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
+        return Leaf(name, ArrayType(scalar_dtype(value)), weak=not isinstance(value, bool))
+    if not isinstance(value, np.ndarray | np.generic) and hasattr(value, "__array__"):
+        value = np.asarray(value)
+    if isinstance(value, np.ndarray | np.generic):
+        if is_supported(value.dtype):
+            return Leaf(name, type_of(value))
+        raise ArgumentError(
+            f"the argument {name} of {function} has dtype {value.dtype}, which is not supported",
+            location=caller_location(),
+        )
+    raise ArgumentError(
+        f"the argument {name} of {function} is a {type(value).__name__} ({_short(value)}), not an "
+        "array, a number or a pytree of them; if it is an option, make it static: "
+        f'static_argnames=("{name.split(".")[0]}",)',
+        location=caller_location(),
+    )
+
+
+def trace_call(function: Callable[..., Any], name: str, call: Call) -> Traced:
+    """Run a function on tracers and return the graph of what it did."""
+    trace = start_trace()
+    with trace.active():
+        tracers = [
+            trace.argument(leaf.type, leaf.name, weak=leaf.weak, owner=f"the argument {leaf.name}")
+            for leaf in call.leaves
+        ]
+        result = run(function, call, tracers)
+        values, out_tree = lift_results(result, trace, name)
+    trace.finished = True
+    return Traced(trace.graph(name, values), out_tree)
+
+
+def run(function: Callable[..., Any], call: Call, values: Sequence[Any]) -> Any:
+    """Call a function with its arrays replaced by `values` and its static arguments put back."""
+    args, kwargs = tree.unflatten(call.treedef, values)
+    positional = list(args)
+    for place, value in call.static:
+        if isinstance(place, int):
+            positional[place] = value
+        else:
+            kwargs[place] = value
+    return function(*positional, **kwargs)
+
+
+def lift_results(result: Any, trace: Trace, name: str) -> tuple[list[Value], tree.TreeDef]:
+    """The values of what a traced function returned, and its structure."""
+    leaves, paths, treedef = tree.flatten_with_names(result)
+    return [
+        _lift_result(leaf, path, trace, name) for leaf, path in zip(leaves, paths, strict=True)
+    ], treedef
+
+
+def _lift_result(leaf: Any, path: str, trace: Trace, name: str) -> Value:
+    try:
+        return trace.lift(leaf)
+    except ArgumentError:
+        where = f"the result {path}" if path else "the result"
+        raise ArgumentError(
+            f"{where} of {name} is a {type(leaf).__name__} ({_short(leaf)}), not an array or a "
+            "number"
+        ) from None
+
+
+def trace(
+    function: Callable[..., Any],
+    *,
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+) -> Callable[..., Graph]:
+    """A function that takes the same arguments, or specs in their place, and returns the graph.
+
+    >>> import numpy as np, weft as wf
+    >>> print(wf.trace(lambda x: np.tanh(x) * 2)(wf.spec("f32[n]")))
+    weft 1
+    graph @lambda(%x: f32[n]) {
+      %0: f32[n] = tanh(%x)
+      %1: f32[n] = mul(%0, 2.0: f32)
+      return %1
+    }
+    <BLANKLINE>
+    """
+    signature = Signature(function, static_argnums, static_argnames)
+
+    @functools.wraps(function)
+    def traced(*args: Any, **kwargs: Any) -> Graph:
+        call = signature.take_apart(args, kwargs)
+        return trace_call(function, signature.name, call).graph
+
+    return traced
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """A name for a graph: the function's, in letters that the text form allows."""
+    name = getattr(function, "__name__", type(function).__name__)
+    return re.sub(r"\W", "", name) or "function"
+
+
+def large_constants(graph: Graph, least_bytes: int) -> list[Constant]:
+    """The constants of a graph that take at least so many bytes."""
+    return [constant for constant in graph.constants if constant.array.nbytes >= least_bytes]
+
+
+def parameter_names(function: Callable[..., Any]) -> list[str]:
+    """The names of a function's parameters, the positional ones first."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    named = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return [p.name for p in parameters if p.kind in named] + [
+        p.name for p in parameters if p.kind is keyword
+    ]
+
+
+def _hashable(value: Any, name: str) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        raise ArgumentError(
+            f"the static argument {name} is a {type(value).__name__}, which cannot be hashed; "
+            "use a tuple or another immutable value",
+            location=caller_location(),
+        ) from None
+    return value
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,101 @@
+"""Weft: a compiler for array programs. Customary alias: `import weft as wf`.
+
+Public names are loaded when they are first used, so that importing Weft costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from weft import implicit as implicit
+    from weft import numpy as numpy
+    from weft import random as random
+    from weft.compiler.ir.errors import ArgumentError as ArgumentError
+    from weft.compiler.ir.errors import BoundsError as BoundsError
+    from weft.compiler.ir.errors import DTypeError as DTypeError
+    from weft.compiler.ir.errors import EvaluationError as EvaluationError
+    from weft.compiler.ir.errors import ParseError as ParseError
+    from weft.compiler.ir.errors import ShapeError as ShapeError
+    from weft.compiler.ir.errors import TraceError as TraceError
+    from weft.compiler.ir.errors import VerifyError as VerifyError
+    from weft.compiler.ir.errors import WeftError as WeftError
+    from weft.compiler.ir.evaluate import evaluate as evaluate
+    from weft.compiler.ir.graph import Graph as Graph
+    from weft.compiler.parsing import parse as parse
+    from weft.frontends.checking import GradientError as GradientError
+    from weft.frontends.checking import check_grads as check_grads
+    from weft.frontends.compiled import jit as jit
+    from weft.frontends.control import callback as callback
+    from weft.frontends.control import checkpoint as checkpoint
+    from weft.frontends.control import cond as cond
+    from weft.frontends.control import debug_print as debug_print
+    from weft.frontends.control import dynamic_slice as dynamic_slice
+    from weft.frontends.control import dynamic_update_slice as dynamic_update_slice
+    from weft.frontends.control import fori_loop as fori_loop
+    from weft.frontends.control import map as map
+    from weft.frontends.control import probe as probe
+    from weft.frontends.control import scan as scan
+    from weft.frontends.control import stop_gradient as stop_gradient
+    from weft.frontends.control import switch as switch
+    from weft.frontends.control import while_loop as while_loop
+    from weft.frontends.custom import custom_jvp as custom_jvp
+    from weft.frontends.custom import custom_vjp as custom_vjp
+    from weft.frontends.custom import straight_through as straight_through
+    from weft.frontends.differentiation import grad as grad
+    from weft.frontends.differentiation import jvp as jvp
+    from weft.frontends.differentiation import linear_transpose as linear_transpose
+    from weft.frontends.differentiation import linearize as linearize
+    from weft.frontends.differentiation import value_and_grad as value_and_grad
+    from weft.frontends.differentiation import vjp as vjp
+    from weft.frontends.jacobians import hessian as hessian
+    from weft.frontends.jacobians import hvp as hvp
+    from weft.frontends.jacobians import jacfwd as jacfwd
+    from weft.frontends.jacobians import jacobian as jacobian
+    from weft.frontends.jacobians import jacrev as jacrev
+    from weft.frontends.spec import spec as spec
+    from weft.frontends.tracing import trace as trace
+    from weft.frontends.vectorize import vmap as vmap
+
+__version__ = "0.1.0"
+
+_ERRORS = (
+    "ArgumentError BoundsError DTypeError EvaluationError ParseError ShapeError TraceError "
+    "VerifyError WeftError"
+)
+_CONTROL = (
+    "callback checkpoint cond debug_print dynamic_slice dynamic_update_slice fori_loop map probe "
+    "scan stop_gradient switch while_loop"
+)
+_MODULES = {
+    "weft.compiler.ir.errors": _ERRORS,
+    "weft.compiler.ir.evaluate": "evaluate",
+    "weft.compiler.ir.graph": "Graph",
+    "weft.compiler.parsing": "parse",
+    "weft.frontends.checking": "GradientError check_grads",
+    "weft.frontends.compiled": "jit",
+    "weft.frontends.control": _CONTROL,
+    "weft.frontends.custom": "custom_jvp custom_vjp straight_through",
+    "weft.frontends.differentiation": "grad jvp linear_transpose linearize value_and_grad vjp",
+    "weft.frontends.jacobians": "hessian hvp jacfwd jacobian jacrev",
+    "weft.frontends.spec": "spec",
+    "weft.frontends.tracing": "trace",
+    "weft.frontends.vectorize": "vmap",
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
+_SUBMODULES = ("implicit", "numpy", "random")
+
+__all__ = sorted([*_HOME, *_SUBMODULES])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f"weft.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"weft has no {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
