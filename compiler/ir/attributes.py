@@ -183,7 +183,7 @@ class _Host(AttributeKind):
             return value
         if not callable(value):
             raise VerifyError(f"expected a function, got {value!r}")
-        name = str(getattr(value, "__name__", "callback")).replace("<lambda>", "lambda")
+        name = str(getattr(value, "__name__", "") or "callback").replace("<lambda>", "lambda")
         return HostFunction(re.sub(r"^(?=[^A-Za-z_])|\W", "_", name), value)
 
     def format(self, value: HostFunction) -> str:

@@ -108,11 +108,12 @@ Prune = Callable[["Region", "Sequence[bool]"], "Region"]
 class RegionRules:
     """Rules of an op with regions; each is given the transforms to apply to them.
 
-    `linearize` emits the op in its primal form and in its linear form: it returns results and
-    tangents. `narrow` drops what is not used of its results, or says None when all is needed.
+    `jvp` and `linearize` emit the op with tangents, the latter in a primal and a linear form apart,
+    and return results and tangents. `narrow` drops what is not used of its results, or says None
+    when all is needed.
     """
 
-    jvp: Callable[[Op, Sequence[Maybe], Transforms], Sequence[Maybe]]
+    jvp: Callable[[Op, Sequence[Maybe], Transforms], tuple[Sequence[Value], Sequence[Maybe]]]
     linearize: Callable[[Op, Sequence[Maybe], Transforms], tuple[Sequence[Value], Sequence[Maybe]]]
     transpose: Callable[[Op, Sequence[Maybe], Sequence[bool], Transforms], Sequence[Maybe]]
     batch: Callable[

@@ -85,9 +85,7 @@ def _verify_symbols(graph: Graph) -> None:
         if known.setdefault(symbol.name, symbol) != symbol:
             raise VerifyError(f"the symbol {symbol.name} has two sets of bounds")
     for symbol in graph.defined_symbols:
-        if symbol.name in known:
-            raise VerifyError(f"the symbol {symbol.name} is defined twice")
-        known[symbol.name] = symbol
+        known.setdefault(symbol.name, symbol)
     for region in graph.regions():
         for op in region.ops:
             for result in op.results:

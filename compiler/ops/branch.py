@@ -75,7 +75,9 @@ def _any(columns: Sequence[Sequence[bool]]) -> list[bool]:
     return [any(column) for column in zip(*columns, strict=True)]
 
 
-def _jvp(op: Op, tangents: Sequence[Maybe], transforms: Transforms) -> Sequence[Maybe]:
+def _jvp(
+    op: Op, tangents: Sequence[Maybe], transforms: Transforms
+) -> tuple[Sequence[Value], Sequence[Maybe]]:
     marked = marks(tangents[1:])
     derived = [transforms.jvp(region, marked) for region in op.regions]
     wanted = _any([branch.has for branch in derived])
@@ -83,7 +85,7 @@ def _jvp(op: Op, tangents: Sequence[Maybe], transforms: Transforms) -> Sequence[
     regions = [_with_all(d.region, d.has, wanted, types) for d in derived]
     given = present(tangents[1:])
     made = switch.emit(*op.operands, *given, regions=regions)
-    return spread(made[len(op.results) :], wanted)
+    return made[: len(op.results)], spread(made[len(op.results) :], wanted)
 
 
 def _linearize(

@@ -48,11 +48,12 @@ def _again(op: Op, region: Region, operands: Sequence[Value]) -> tuple[Value, ..
 # --- rules of call and checkpoint ---------------------------------------------------------------
 
 
-def _jvp(op: Op, tangents: Sequence[Maybe], transforms: Transforms) -> Sequence[Maybe]:
+def _jvp(
+    op: Op, tangents: Sequence[Maybe], transforms: Transforms
+) -> tuple[Sequence[Value], Sequence[Maybe]]:
     derived = transforms.jvp(op.regions[0], marks(tangents))
-    count = len(op.results)
-    only = Region(derived.region.parameters, derived.region.ops, derived.region.results[count:])
-    return spread(_again(op, only, [*op.operands, *present(tangents)]), derived.has)
+    made = _again(op, derived.region, [*op.operands, *present(tangents)])
+    return made[: len(op.results)], spread(made[len(op.results) :], derived.has)
 
 
 def _transpose(
@@ -164,13 +165,7 @@ def _filled(op: Op, tangents: Sequence[Maybe]) -> list[Value]:
     ]
 
 
-def _jvp_custom(op: Op, tangents: Sequence[Maybe], transforms: Transforms) -> Sequence[Maybe]:
-    made = inline_here(op.regions[1], [*op.operands, *_filled(op, tangents)])
-    has = [result.type.dtype.is_inexact for result in op.results]
-    return spread(made[len(op.results) :], has)
-
-
-def _linearize_custom_jvp(
+def _apply_rule(
     op: Op, tangents: Sequence[Maybe], transforms: Transforms
 ) -> tuple[Sequence[Value], Sequence[Maybe]]:
     made = inline_here(op.regions[1], [*op.operands, *_filled(op, tangents)])
@@ -205,9 +200,7 @@ custom_jvp = OpDef(
     regions=("function", "rule"),
     infer=_infer_custom_jvp,
     reference=_run,
-    region_rules=RegionRules(
-        _jvp_custom, _linearize_custom_jvp, _cannot_transpose, _batch_custom_jvp
-    ),
+    region_rules=RegionRules(_apply_rule, _apply_rule, _cannot_transpose, _batch_custom_jvp),
 )
 
 
@@ -224,7 +217,9 @@ def _infer_custom_vjp(*operands: ArrayType, regions: tuple[Region, ...]) -> tupl
     return outputs
 
 
-def _no_forward_mode(op: Op, tangents: Sequence[Maybe], transforms: Transforms) -> Sequence[Maybe]:
+def _no_forward_mode(
+    op: Op, tangents: Sequence[Maybe], transforms: Transforms
+) -> tuple[Sequence[Value], Sequence[Maybe]]:
     raise TraceError(
         "forward mode (jvp, jacfwd, hvp by jvp) met a custom_vjp, which only has a reverse rule; "
         "use custom_jvp, which gives both",
@@ -326,12 +321,6 @@ def _batch_reverse_rule(
     return made, [True] * len(op.results)
 
 
-def _linearize_reverse_rule(
-    op: Op, tangents: Sequence[Maybe], transforms: Transforms
-) -> tuple[Sequence[Value], Sequence[Maybe]]:
-    return op.results, _no_forward_mode(op, tangents, transforms)
-
-
 reverse_rule = OpDef(
     name="reverse_rule",
     doc="The linear part of a custom_vjp: known only by its transpose, the backward rule.",
@@ -341,7 +330,7 @@ reverse_rule = OpDef(
     infer=_infer_reverse_rule,
     reference=_cannot_run,
     region_rules=RegionRules(
-        _no_forward_mode, _linearize_reverse_rule, _transpose_reverse_rule, _batch_reverse_rule
+        _no_forward_mode, _no_forward_mode, _transpose_reverse_rule, _batch_reverse_rule
     ),
 )
 

@@ -164,7 +164,9 @@ def _or_zeros(values: Sequence[Maybe], types: Sequence[ArrayType]) -> list[Value
 # --- derivatives --------------------------------------------------------------------------------
 
 
-def _jvp(op: Op, tangents: Sequence[Maybe], transforms: Transforms) -> Sequence[Maybe]:
+def _jvp(
+    op: Op, tangents: Sequence[Maybe], transforms: Transforms
+) -> tuple[Sequence[Value], Sequence[Maybe]]:
     (body,) = op.regions
     primal, given = _parts(op, op.operands), _parts(op, tangents)
     n_carry = len(primal.carry)
@@ -201,9 +203,10 @@ def _jvp(op: Op, tangents: Sequence[Maybe], transforms: Transforms) -> Sequence[
         op.attributes["reverse"],
     )
     n_outs = len(op.results) - n_carry
-    carry_tangents = results[n_carry : n_carry + len(start)]
-    out_tangents = results[n_carry + len(start) + n_outs :]
-    return [*spread(carry_tangents, carried), *spread(out_tangents, derived.has[n_carry:])]
+    outs = n_carry + len(start)
+    values = [*results[:n_carry], *results[outs : outs + n_outs]]
+    carry_tangents = spread(results[n_carry:outs], carried)
+    return values, [*carry_tangents, *spread(results[outs + n_outs :], derived.has[n_carry:])]
 
 
 def _linearize(

@@ -116,7 +116,9 @@ def _widened(
 # --- derivatives --------------------------------------------------------------------------------
 
 
-def _jvp(op: Op, tangents: Sequence[Maybe], transforms: Transforms) -> Sequence[Maybe]:
+def _jvp(
+    op: Op, tangents: Sequence[Maybe], transforms: Transforms
+) -> tuple[Sequence[Value], Sequence[Maybe]]:
     """One loop that carries values and tangents."""
     condition, body = op.regions
     primal, given = _parts(op, op.operands), _parts(op, tangents)
@@ -144,10 +146,10 @@ def _jvp(op: Op, tangents: Sequence[Maybe], transforms: Transforms) -> Sequence[
     wide = _widened(condition, consts, carry, (n_consts, n_carry))
     results = _emit(consts, carry, wide, new_body, op.attributes["trips"])
     end = len(carry)
-    recorded_tangents = results[end + n_recorded :]
-    return [
+    values = [*results[:n_carry], *results[end : end + n_recorded]]
+    return values, [
         *spread(results[n_carry:end], carried),
-        *spread(recorded_tangents, derived.has[n_carry:]),
+        *spread(results[end + n_recorded :], derived.has[n_carry:]),
     ]
 
 

@@ -53,14 +53,11 @@ class Forward:
         if rules is None:
             copied = self._copy(op)
             self._remember(copied.results, jvp_of_op(copied, tangents))
-        elif self.split:
-            moved = self._moved(op)
-            results, made = rules.linearize(moved, tangents, self.transforms)
-            self.rewriter.replace(op, results)
-            self._remember(results, made)
-        else:
-            copied = self._copy(op)
-            self._remember(copied.results, rules.jvp(copied, tangents, self.transforms))
+            return
+        rule = rules.linearize if self.split else rules.jvp
+        results, made = rule(self._moved(op), tangents, self.transforms)
+        self.rewriter.replace(op, results)
+        self._remember(results, made)
 
     def _remember(self, results: Sequence[Value], tangents: Sequence[Maybe]) -> None:
         for result, tangent in zip(results, tangents, strict=True):

@@ -62,7 +62,10 @@ def without_mode(row: Sample) -> str:
     return repr((shapes, kinds, {k: v for k, v in row.attributes.items() if k != "mode"}))
 
 
-@pytest.mark.parametrize("name", ["gather", "scatter"])
+SCATTER = pytest.param("scatter", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("name", ["gather", SCATTER])
 def test_derivatives_of_indexing_agree_with_differences(name: str) -> None:
     samples = rows.differentiable(ROWS[name])
     rows.check_each(samples, check_types, check_jvp)
@@ -76,7 +79,7 @@ def test_derivatives_of_ordering_agree_with_differences(name: str) -> None:
     rows.check_each(samples, check_types, check_jvp, check_vjp, check_second_order)
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", ["gather", SCATTER, "sort", "top_k", "searchsorted"])
 def test_a_batch_agrees_with_a_loop(name: str) -> None:
     once = {without_mode(row): row for row in ROWS[name]}
     rows.check_each(once.values(), check_batch)

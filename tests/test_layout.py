@@ -1,0 +1,146 @@
+"""The shape of the source tree: who imports whom, the links, and how long files may get.
+
+Sources are read as syntax trees, so an import inside a function counts as one at the top.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = ("compiler", "runtime", "frontends")
+SOURCES = sorted(
+    path.relative_to(ROOT) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")
+)
+
+# What each part may import of Weft, besides itself. A new part needs a line here.
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "compiler.ir": (),
+    "compiler.ops": ("compiler.ir",),
+    "compiler.parsing": ("compiler.ir", "compiler.ops"),
+    "compiler.artifact": ("compiler.ir",),
+    "compiler.transforms": ("compiler.ir", "compiler.ops"),
+    "compiler.rewrite": ("compiler.ir", "compiler.ops"),
+    "compiler.passes": (
+        "compiler.ir",
+        "compiler.ops",
+        "compiler.transforms",
+        "compiler.rewrite",
+    ),
+    "compiler.loops": ("compiler.ir", "compiler.ops"),
+    "compiler.lower": ("compiler.ir", "compiler.ops", "compiler.loops", "compiler.artifact"),
+    "runtime": ("compiler.artifact",),
+    "frontends": ("compiler", "runtime"),
+}
+DEFERRED = {"scipy", "sympy", "numba", "llvmlite", "opt_einsum"}
+MOST_LINES_OF_A_FILE = 600
+MOST_LINES_OF_A_FUNCTION = 60
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"), str(path))
+
+
+def dotted(path: Path) -> str:
+    """`compiler/ir/dims.py` as `compiler.ir.dims`."""
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def is_in(module: str, part: str) -> bool:
+    return module == part or module.startswith(part + ".")
+
+
+def imports(nodes: Iterator[ast.AST]) -> Iterator[tuple[int, str]]:
+    """Line and full name of everything imported: `from a import b` gives `a.b`."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+
+
+def at_import_time(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that run when the module is imported, not those in functions or for checkers."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            continue
+        yield child
+        yield from at_import_time(child)
+
+
+def part_of(module: str) -> str | None:
+    return next((part for part in MAY_IMPORT if is_in(module, part)), None)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_imports_keep_their_direction(path: Path) -> None:
+    if dotted(path) in FOLDERS:
+        assert not (ROOT / path).read_text().strip(), f"{path} must stay empty"
+        return
+    part = part_of(dotted(path))
+    assert part is not None, f"{path} belongs to no part in MAY_IMPORT"
+    for line, name in imports(ast.walk(tree_of(path))):
+        assert not name.startswith("."), f"{path}:{line} has a relative import"
+        if not is_in(name, "weft"):
+            continue
+        target = name.removeprefix("weft.")
+        allowed = (part, *MAY_IMPORT[part])
+        assert any(is_in(target, other) for other in allowed), (
+            f"{path}:{line} imports {name}; {part} may import {', '.join(allowed)}"
+        )
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_heavy_libraries_are_imported_where_they_are_needed(path: Path) -> None:
+    for line, name in imports(at_import_time(tree_of(path))):
+        assert name.split(".")[0] not in DEFERRED, (
+            f"{path}:{line} imports {name} when Weft is imported; import it inside the function"
+        )
+
+
+def test_importing_weft_loads_no_heavy_library() -> None:
+    code = "import sys, weft.compiler.parsing, weft.frontends.compiled; print(*sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert not DEFERRED & {name.split(".")[0] for name in run.stdout.split()}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_file_opens_with_a_docstring(path: Path) -> None:
+    tree = tree_of(path)
+    assert not tree.body or ast.get_docstring(tree), f"{path} does not say what it is for"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_file_and_its_functions_are_not_too_long(path: Path) -> None:
+    length = len((ROOT / path).read_text(encoding="utf-8").splitlines())
+    assert length <= MOST_LINES_OF_A_FILE, f"{path} has {length} lines; split it by meaning"
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert lines <= MOST_LINES_OF_A_FUNCTION, (
+                f"{path}:{node.lineno} {node.name} has {lines} lines"
+            )
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_package_links_to_the_folder_at_the_root(folder: str) -> None:
+    link = ROOT / "src" / "weft" / folder
+    assert link.is_symlink()
+    assert os.readlink(link) == f"../../{folder}"
+    assert link.resolve() == (ROOT / folder).resolve()
