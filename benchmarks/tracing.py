@@ -1,7 +1,7 @@
-"""How long it takes to trace, print and parse a graph of 5,000 ops, against a plain loop of NumPy calls.
+"""How long it takes to trace, print and parse a graph of 5,000 ops, against plain NumPy calls.
 
-The ratio to NumPy is the cost of tracing one op over the cost of the call that the user wrote. Goals on a quiet
-machine: trace under 0.5 s, print plus parse under 1 s.
+The ratio to NumPy is the cost of tracing an op over that of the call which the user wrote. Goals on
+a quiet machine: trace under 0.5 s, print plus parse under 1 s.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OPS = 5_000
 
 
 def chain(x: Any, w: Any) -> Any:
-    """A chain of 5,000 ops in plain NumPy: 500 times matmul, add, tanh, and views and reductions."""
+    """A chain of some 5,000 ops in plain NumPy: matmul, add, tanh, reductions, views."""
     for _ in range(OPS // 10):
         h = np.tanh(x @ w + x)
         g = np.exp(-h) * h
@@ -53,4 +53,5 @@ if __name__ == "__main__":
         ("verify", verify_time),
     ):
         each = duration / count * 1e6
-        print(f"{name:7} {duration:6.3f} s  {each:6.1f} us per op  {duration / numpy_time:5.1f} x numpy")
+        ratio = duration / numpy_time
+        print(f"{name:7} {duration:6.3f} s  {each:6.1f} us per op  {ratio:5.1f} x numpy")

@@ -1,4 +1,4 @@
-"""Writes the generated pages: `python -m docs.generate`; with --check it fails if one is out of date."""
+"""Writes the generated pages: `python -m docs.generate`; `--check` fails if one is stale."""
 
 from __future__ import annotations
 

@@ -93,10 +93,8 @@ def _floats(arrays: Any) -> list[Any]:
 def _random_like(array: Array, random: np.random.Generator) -> Array:
     if not np.issubdtype(array.dtype, np.inexact):
         return np.zeros_like(array)
-    drawn = random.standard_normal(array.shape)
-    if np.iscomplexobj(array):
-        drawn = drawn + 1j * random.standard_normal(array.shape)
-    return np.asarray(drawn, array.dtype)
+    real, imaginary = random.standard_normal((2, *array.shape))
+    return np.asarray(real + 1j * imaginary if np.iscomplexobj(array) else real, array.dtype)
 
 
 def _difference(function: Callable[..., Any], args: tuple[Any, ...], direction: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,7 +25,9 @@ class _Custom:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         self.name = getattr(function, "__name__", "function")
-        functools.update_wrapper(self, function)
+        self.__doc__ = function.__doc__
+        self.__name__ = self.name
+        self.__wrapped__ = function
 
     def _lifted(self, args: Sequence[Any]) -> tuple[list[Value], list[ArrayType]]:
         arguments = flatten_arguments(self.name, parameter_names(self.function), args)

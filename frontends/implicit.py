@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Size
 from weft.compiler.ops.arithmetic import neg, sub
 from weft.compiler.ops.linalg import solve
 from weft.compiler.ops.shape import concatenate, slice_
@@ -123,7 +124,8 @@ def _ravel(arrays: Any) -> tuple[Any, tree.TreeDef, list[Any]]:
 
 def _unravel(vector: Any, treedef: tree.TreeDef, shapes: list[Any]) -> Any:
     value = core.lift(vector)
-    start, leaves = 0, []
+    start: Size = 0
+    leaves = []
     for shape in shapes:
         size = dims.product(shape)
         part = slice_(value, starts=(start,), limits=(start + size,), strides=(1,))

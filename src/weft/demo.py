@@ -48,14 +48,15 @@ def demo() -> int:
     try:
         images, labels = load_digits()
     except ImportError:
-        print('The demo reads its data from scikit-learn: pip install "weft[demo]"', file=sys.stderr)
+        print('The demo needs scikit-learn for its data: pip install "weft[demo]"', file=sys.stderr)
         return 1
     first, second = wf.random.split(wf.random.key(0))
     w = wf.random.normal(first, (64, 512), dtype="f32", std=0.3)
     b = wf.random.uniform(second, (512,), dtype="f32", low=-1, high=1)
 
     print("1. The model is plain NumPy code. Traced for any number of images, it is this graph:\n")
-    specs = (wf.spec("f32[n, 64]"), wf.spec("i64[n]"), wf.spec(w), wf.spec(b), wf.spec("f32[512, 10]"))
+    data = (wf.spec("f32[n, 64]"), wf.spec("i64[n]"))
+    specs = (*data, wf.spec(w), wf.spec(b), wf.spec("f32[512, 10]"))
     graph = wf.trace(accuracy)(*specs)
     print(graph)
     print("2. The text is the graph: it parses back to the same program:", end=" ")
@@ -68,9 +69,10 @@ def demo() -> int:
     started = time.perf_counter()
     readout = wf.jit(fit)(images[:1437], labels[:1437], w, b, 1.0)
     print(f"   fitted a 64-512-10 network on 1437 digits in {time.perf_counter() - started:.2f} s")
-    for name, part in (("training", slice(0, 1437)), ("test", slice(1437, None)), ("one", slice(0, 1))):
+    parts = {"1437 training": slice(0, 1437), "360 test": slice(1437, None)}
+    for name, part in parts.items():
         result = measure(images[part], labels[part], w, b, readout)
-        print(f"   accuracy on {name:8} digits: {float(result):.4f}")
+        print(f"   accuracy on {name:13} digits: {float(result):.4f}")
 
     print("\n4. A mistake names your line:\n")
     try:

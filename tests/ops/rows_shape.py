@@ -317,9 +317,9 @@ CONCATENATE = [
 
 
 def iota_row(dtype: str, shape: tuple[int, ...], axis: int, name: str = "") -> Sample:
-    as_numpy = dtypes.BY_NAME[dtype].numpy
-    expected = by_element(shape, as_numpy, lambda index: index[axis])
-    attributes = {"dtype": dtype, "shape": shape, "axis": axis}
+    element = dtypes.named(dtype)
+    expected = by_element(shape, element.numpy, lambda index: index[axis])
+    attributes = {"dtype": element, "shape": shape, "axis": axis}
     return Sample(iota, (), expected, attributes, name=name)
 
 
