@@ -18,33 +18,23 @@ from weft.compiler.ir.dtypes import dtype as as_dtype
 from weft.compiler.ir.errors import ShapeError, TraceError, WeftError
 from weft.compiler.ir.graph import Constant, Parameter, Result, Value
 from weft.compiler.ir.types import Shape
-from weft.compiler.ops.conversion import imag, real
-from weft.frontends.functions import core, indexing, manipulation
-from weft.frontends.functions.namespace import BY_NUMPY, MAIN
+from weft.frontends import views
+from weft.frontends.functions import core, indexing
+from weft.frontends.functions.namespace import BY_NUMPY, GENERALISED, MAIN
 from weft.frontends.functions.ufuncs import UFUNCS, apply_operator, apply_ufunc
 from weft.frontends.trace import (
     ArrayLike,
     Scalar,
     Trace,
     Tracer,
-    View,
     current_trace,
     find_trace,
     leaked,
+    located,
+    user_line,
 )
 from weft.frontends.ufunc_methods import apply_ufunc_method
-
-_VIEW_METHODS: Final = frozenset(("reshape", "transpose", "ravel", "squeeze", "swapaxes"))
-"""NumPy functions that are methods here which read and write through to their array."""
-
-_VIEWS: Final = frozenset(
-    ("moveaxis", "rollaxis", "permute_dims", "matrix_transpose", "expand_dims", "broadcast_to")
-    + ("flip", "fliplr", "flipud", "rot90", "atleast_1d", "atleast_2d", "atleast_3d", "diagonal")
-    + ("split", "array_split", "hsplit", "vsplit", "dsplit", "unstack")
-)
-"""NumPy functions that return views: the results follow writes to the array, but are not written
-to.
-"""
+from weft.frontends.views import Viewed
 
 _IN_PLACE: Final = frozenset(("fill_diagonal", "put_along_axis"))
 """NumPy functions that write to their first argument."""
@@ -117,22 +107,7 @@ def _method(name: str) -> Callable[..., Any]:
     return method
 
 
-def located(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a function; an error it raises names the user's line."""
-    try:
-        return function(*args, **kwargs)
-    except WeftError as error:
-        if error.location is None:
-            error.at(_user_line())
-        raise
-
-
-def _user_line() -> Any:
-    trace = find_trace()
-    return trace.locate() if trace is not None and trace.locate is not None else None
-
-
-class TracedArray(Tracer):
+class TracedArray(Viewed):
     """A traced array; see `Tracer` for what it holds."""
 
     __slots__ = ()
@@ -180,79 +155,6 @@ class TracedArray(Tracer):
 
     def __format__(self, spec: str) -> str:
         return repr(self)
-
-    # --- views: they share memory in NumPy, so writes go through ---
-
-    @property
-    def T(self) -> TracedArray:  # noqa: N802
-        return self.transpose()
-
-    @property
-    def mT(self) -> TracedArray:  # noqa: N802
-        if self.ndim < 2:
-            raise ShapeError("matrix transpose needs rank 2 or more", location=_user_line())
-        return self.transpose(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2)
-
-    def transpose(self, *axes: Any) -> TracedArray:
-        """As `numpy.ndarray.transpose`."""
-        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        chosen = range(self.ndim)[::-1] if not given else given
-        order = located(core.normalize_axes, tuple(chosen), self.ndim)
-        if len(order) != self.ndim:
-            raise ShapeError(
-                f"axes {tuple(chosen)} do not match rank {self.ndim}", location=_user_line()
-            )
-        inverse = np.argsort(order).tolist()
-        return self._view_of(
-            lambda value: core.transpose(value, order), lambda _, new: core.transpose(new, inverse)
-        )
-
-    def swapaxes(self, axis1: int, axis2: int) -> TracedArray:
-        """As `numpy.ndarray.swapaxes`."""
-        order = list(range(self.ndim))
-        first = located(core.normalize_axis, axis1, self.ndim)
-        second = located(core.normalize_axis, axis2, self.ndim)
-        order[first], order[second] = second, first
-        return self.transpose(*order)
-
-    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> TracedArray:
-        """As `numpy.ndarray.reshape`."""
-        target = shape[0] if len(shape) == 1 else shape
-        reshaped: TracedArray = located(manipulation.reshape, self, target, order=order)
-        return self._reshaped_view(reshaped, order)
-
-    def ravel(self, order: str = "C") -> TracedArray:
-        """As `numpy.ndarray.ravel`."""
-        return self.reshape(-1, order=order)
-
-    def squeeze(self, axis: Any = None) -> TracedArray:
-        """As `numpy.ndarray.squeeze`."""
-        return self._reshaped_view(located(manipulation.squeeze, self, axis), "C")
-
-    def _reshaped_view(self, reshaped: Tracer, order: str) -> TracedArray:
-        """NumPy's reshape is a view where strides allow; known for an array in its own memory, else
-        not.
-        """
-        target, original = reshaped.type.shape, self.shape
-        if order != "C" or self._view is not None:
-            return self._view_of(lambda value: core.reshape(value, target), None, reshaped.value)
-        return self._view_of(
-            lambda value: core.reshape(value, target),
-            lambda _, new: core.reshape(new, original),
-            reshaped.value,
-        )
-
-    def _view_of(
-        self,
-        get: Callable[[Value], Value],
-        put: Callable[[Value, Value], Value] | None,
-        value: Value | None = None,
-    ) -> TracedArray:
-        trace = current_trace()
-        if value is None:
-            value = get(trace.read(self))
-        view = View(self, get, put) if self.region_trace is trace else None
-        return TracedArray(trace, value, weak=self.weak, view=view, owner=self._owner)
 
     # --- indexing ---
 
@@ -321,29 +223,11 @@ class TracedArray(Tracer):
         """As `numpy.ndarray.sort`: a write in place."""
         self.assign(located(MAIN["sort"], self, axis).value, "x = np.sort(x)")
 
-    @property
-    def real(self) -> Any:
-        if not self.type.dtype.is_complex:
-            return self
-        return current_trace().wrap(real(core.lift(self)))
-
-    @property
-    def imag(self) -> Any:
-        if not self.type.dtype.is_complex:
-            return current_trace().wrap(core.full(self.shape, 0, self.type.dtype))
-        return current_trace().wrap(imag(core.lift(self)))
-
-    @property
-    def flat(self) -> Any:
-        return self.ravel()
-
     # --- NumPy's protocols ---
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if ufunc is np.matmul and method == "__call__":
-            return located(MAIN["matmul"], *inputs, **kwargs)
-        if ufunc is np.vecdot and method == "__call__":
-            return located(MAIN["vecdot"], *inputs, **kwargs)
+        if ufunc in GENERALISED and method == "__call__":
+            return located(GENERALISED[ufunc], *inputs, **kwargs)
         if ufunc not in UFUNCS:
             raise core.trace_error(f"numpy.{ufunc.__name__} is not supported on traced arrays")
         return located(apply_ufunc_method, ufunc, method, inputs, kwargs)
@@ -353,7 +237,7 @@ class TracedArray(Tracer):
     ) -> Any:
         ours = BY_NUMPY.get(function)
         name = getattr(function, "__name__", str(function))
-        if name in _VIEW_METHODS and args and isinstance(args[0], TracedArray):
+        if name in views.METHODS and args and isinstance(args[0], TracedArray):
             return getattr(args[0], name)(*args[1:], **kwargs)
         if ours is None:
             raise core.trace_error(
@@ -371,22 +255,9 @@ class TracedArray(Tracer):
         if base is not None and name in _IN_PLACE:
             base.assign(result.value, f"x = weft.numpy.{name}(x, ...)")
             return None
-        if base is not None and name in _VIEWS:
-            return base._shared(result, lambda array: ours(array, *args[1:], **kwargs))
+        if base is not None and name in views.FUNCTIONS:
+            return base.view_by(ours, name, result, (args[1:], kwargs))
         return result
-
-    def _shared(self, result: Any, function: Callable[[Any], Any]) -> Any:
-        """What a NumPy function returned as views of this array: they follow writes to it."""
-        if not isinstance(result, Tracer):
-            return [
-                self._follow(part.value, lambda array, i=i: function(array)[i])  # type: ignore[misc]
-                for i, part in enumerate(result)
-            ]
-        return self._follow(result.value, function)
-
-    def _follow(self, value: Value, function: Callable[[Any], Any]) -> Any:
-        wrap = self.region_trace.wrap
-        return self._view_of(lambda base: function(wrap(base)).value, None, value)
 
     # --- what needs the value, which is not known ---
 
@@ -438,7 +309,7 @@ class TracedArray(Tracer):
             f"{what} needs the value of {self.type} ({_describe(self._value)}), which is only "
             "known when the "
             f"program runs; use {instead}",
-            location=_user_line(),
+            location=user_line(),
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -503,6 +374,10 @@ class TracedArray(Tracer):
 
     def __rmatmul__(self, other: Any) -> Any:
         return located(MAIN["matmul"], other, self)
+
+    def __imatmul__(self, other: Any) -> Any:
+        self.assign(located(_same_kind, self @ other, self, np.matmul), "x = x @ ...")
+        return self
 
     sum = _method("sum")
     prod = _method("prod")
@@ -632,7 +507,7 @@ def _describe(value: Value) -> str:
 
 
 def _source_line() -> str:
-    location = _user_line()
+    location = user_line()
     if location is None:
         return ""
     return linecache.getline(location.file, location.line).strip()

@@ -77,7 +77,7 @@ def close(
     labels = names or [""] * len(types)
     with trace.active():
         tracers = [
-            trace.argument(type, label, weak=is_weak)
+            trace.argument(type, label, weak=is_weak, owner=f"the argument {label}".rstrip())
             for type, label, is_weak in zip(types, labels, weakness, strict=True)
         ]
         returned = function(*tree.unflatten(treedef, tracers))

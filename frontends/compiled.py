@@ -143,7 +143,12 @@ class CompiledFunction:
         """Inside another trace: one `call` op, whose region is this function."""
         inner = start_trace(trace)
         with inner.active():
-            tracers = [inner.argument(leaf.type, leaf.name, weak=leaf.weak) for leaf in call.leaves]
+            tracers = [
+                inner.argument(
+                    leaf.type, leaf.name, weak=leaf.weak, owner=f"the argument {leaf.name}"
+                )
+                for leaf in call.leaves
+            ]
             values, out_tree = lift_results(
                 run(self.function, call, tracers), inner, self.signature.name
             )

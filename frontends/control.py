@@ -184,10 +184,16 @@ def _common_types(bodies: Sequence[Body], names: Sequence[str]) -> list[ArrayTyp
 
 @eager
 def while_loop(
-    condition: Callable[[Any], ArrayLike], body: Callable[[Any], Any], initial: Any
+    condition: Callable[[Any], ArrayLike],
+    body: Callable[[Any], Any],
+    initial: Any,
+    memory: int | None = None,
 ) -> Any:
     """Repeats `carry = body(carry)` from `initial` as long as `condition(carry)` holds; returns the
     last carry.
+
+    Reverse mode keeps a record of every step, or, with `memory`, at most about so many bytes of
+    snapshots, from which it computes the steps again (binomial checkpointing).
 
     >>> import weft as wf
     >>> wf.jit(lambda n: wf.while_loop(lambda c: c < n, lambda c: c * 2, 1))(100).item()
@@ -204,7 +210,9 @@ def while_loop(
     start = [
         core.cast(value, type.dtype) for value, type in zip(_values(carry), types, strict=True)
     ]
-    results = control.while_.emit(*captured, *start, regions=regions, n_consts=len(captured))
+    results = control.while_.emit(
+        *captured, *start, regions=regions, n_consts=len(captured), memory=memory or 0
+    )
     return _wrap(results, treedef)
 
 
@@ -342,9 +350,12 @@ def _stable_carry(
         types = adapted
     for number, ((before, _), after) in enumerate(zip(types, made, strict=True)):
         if after.type != before and not (after.weak and after.type.shape == before.shape):
+            fix = f"x.astype({before.dtype.numpy.name!r})"
+            if before.shape != after.type.shape:
+                fix = "np.broadcast_to or reshape, at the start or in the body"
             raise core.trace_error(
                 f"{name}: carry {number} enters as {before} and leaves as {after.type}; "
-                f"make the two agree, for example with x.astype({before.dtype.numpy.name!r})"
+                f"make the two agree, for example with {fix}"
             )
     return [type for type, _ in types], body
 

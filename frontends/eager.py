@@ -10,8 +10,8 @@ from typing import Any
 
 from weft.compiler.ir.evaluate import evaluate
 from weft.frontends import tree
-from weft.frontends.array import located, start_trace
-from weft.frontends.trace import Tracer, find_trace
+from weft.frontends.array import start_trace
+from weft.frontends.trace import Tracer, find_trace, located
 
 
 def eager(function: Callable[..., Any]) -> Callable[..., Any]:

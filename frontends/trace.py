@@ -18,7 +18,7 @@ from weft.compiler.ir.ambient import active
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Dim
 from weft.compiler.ir.dtypes import DType, bool_, c128, f64, i64, is_supported
-from weft.compiler.ir.errors import ArgumentError, TraceError
+from weft.compiler.ir.errors import ArgumentError, TraceError, WeftError
 from weft.compiler.ir.graph import Constant, Parameter, Region, Result, Value
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.types import ArrayType, Shape
@@ -31,11 +31,15 @@ ArrayLike: TypeAlias = "Tracer | np.ndarray[Any, Any] | np.generic | Scalar | Di
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How a tracer shares memory with another, as NumPy's views do."""
+    """How a tracer shares memory with another, as NumPy's views do.
+
+    Not `certain` means that NumPy may have made a copy.
+    """
 
     base: Tracer
     get: Callable[[Value], Value]
     put: Callable[[Value, Value], Value] | None
+    certain: bool = True
 
 
 class Tracer:
@@ -77,7 +81,10 @@ class Tracer:
         if view is not None:
             base_value = view.base.value
             if view.base._version != self._base_version:
-                self._value = view.get(base_value)
+                if not view.certain:
+                    raise _unknown_sharing(self, "has since been written to")
+                with self.region_trace.active():
+                    self._value = view.get(base_value)
                 self._base_version = view.base._version
                 self._version += 1
         return self._value
@@ -91,11 +98,12 @@ class Tracer:
         self._require_writable(spelling)
         if self._view is not None:
             base = self._view.base
+            if not self._view.certain:
+                raise _unknown_sharing(self, f"might change; or write {spelling}")
             if self._view.put is None:
                 raise self.region_trace.error(
-                    "this array may share memory with another one, and a trace cannot tell whether "
-                    "NumPy would "
-                    f"write through; take a .copy() first, or write {spelling}"
+                    "a write through this view of another array is not supported in a trace; write "
+                    f"to that array, or take a .copy() first and write {spelling}"
                 )
             base.assign(self._view.put(base.value, value), spelling)
             self._base_version = base._version
@@ -249,15 +257,41 @@ def find_trace() -> Trace | None:
 
 def leaked(tracer: Tracer) -> TraceError:
     """The error for a tracer that outlived its trace."""
-    made: Location | None = None
-    if isinstance(tracer._value, Result):
-        made = tracer._value.op.location
     return TraceError(
         f"a traced array ({tracer.type}) is used outside of the function or loop body that made "
         "it; "
         "return it as a result instead of storing it in an outer variable. It was made",
-        location=made,
+        location=_made_at(tracer),
     )
+
+
+def _unknown_sharing(tracer: Tracer, what: str) -> TraceError:
+    return TraceError(
+        f"whether this array ({tracer.type}) shares memory with the one it is made of depends on "
+        f"strides, which a trace does not know, and that one {what}; take a .copy() where it is "
+        "made",
+        location=_made_at(tracer),
+    )
+
+
+def _made_at(tracer: Tracer) -> Location | None:
+    return tracer._value.op.location if isinstance(tracer._value, Result) else None
+
+
+def located(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function; an error it raises names the user's line."""
+    try:
+        return function(*args, **kwargs)
+    except WeftError as error:
+        if error.location is None:
+            error.at(user_line())
+        raise
+
+
+def user_line() -> Location | None:
+    """The user's line that is running, if a trace is in force."""
+    trace = find_trace()
+    return trace.locate() if trace is not None and trace.locate is not None else None
 
 
 def scalar_dtype(scalar: Scalar) -> DType:

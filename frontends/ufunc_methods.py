@@ -29,6 +29,7 @@ _ACCUMULATE: Final[Mapping[np.ufunc, Any]] = {
 }
 _AT: Final[Mapping[np.ufunc, str]] = {
     np.add: "add",
+    np.subtract: "add",
     np.multiply: "mul",
     np.maximum: "max",
     np.minimum: "min",
@@ -122,4 +123,7 @@ def _at(ufunc: np.ufunc, array: Any, key: Any, new: Any = None) -> None:
             f"numpy.{ufunc.__name__}.at writes to a NumPy array from inside a trace"
         )
     kind = _AT[ufunc]
-    array.assign(indexing.update(array, key, new, kind), f"x = x.at[i].{kind}(...)")
+    if ufunc is np.subtract:
+        new = apply_ufunc(np.negative, new)
+    spelled = ufunc.__name__.removesuffix("imum")
+    array.assign(indexing.update(array, key, new, kind), f"x = x.at[i].{spelled}(...)")

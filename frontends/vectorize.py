@@ -54,7 +54,13 @@ def _apply(
     out_axes: Any,
 ) -> Any:
     types = [_element(leaf.type, axis) for leaf, axis in zip(arguments.leaves, axes, strict=True)]
-    closure = close(function, arguments.treedef, types, [leaf.weak for leaf in arguments.leaves])
+    closure = close(
+        function,
+        arguments.treedef,
+        types,
+        [leaf.weak for leaf in arguments.leaves],
+        [leaf.name for leaf in arguments.leaves],
+    )
     wanted = _leaf_axes_of_result(out_axes, closure.out_tree)
     marks = [False] * closure.n_captured + [axis is not None for axis in axes]
     made = derive.TRANSFORMS.batch(

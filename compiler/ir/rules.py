@@ -56,6 +56,9 @@ class Transforms(Protocol):
         linear ones.
         """
 
+    def prune(self, region: Region, keep: Sequence[bool]) -> Region:
+        """The region with the marked results and what these need."""
+
     def batch(
         self, region: Region, batched: Sequence[bool], size: Size, keep: Sequence[bool]
     ) -> DerivedRegion:

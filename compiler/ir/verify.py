@@ -25,12 +25,14 @@ def verify(graph: Graph) -> Graph:
 
 def _verify_region(region: Region) -> None:
     defined: set[Value] = set()
+    sizes: set[Symbol] = set()
     for parameter in region.parameters:
         _define(parameter, defined, None)
     for op in region.ops:
         for index, operand in enumerate(op.operands):
             _verify_use(operand, defined, f"{op.definition.operand_name(index)}", op)
         _verify_op(op)
+        _verify_defined_size(op, sizes)
         for result in op.results:
             _define(result, defined, op)
     for index, value in enumerate(region.results):
@@ -43,6 +45,16 @@ def _define(value: Value, defined: set[Value], op: Op | None) -> None:
         place = op.location if op is not None else None
         raise VerifyError(f"{value!r} is defined twice", location=place)
     defined.add(value)
+
+
+def _verify_defined_size(op: Op, sizes: set[Symbol]) -> None:
+    """Two loops in one region must not share the name of their number of steps."""
+    if op.definition.defines is None:
+        return
+    for symbol in dims.symbols(op.attributes[op.definition.defines]):
+        if symbol in sizes:
+            raise VerifyError(f"{op.name} defines the size {symbol} again", location=op.location)
+        sizes.add(symbol)
 
 
 def _verify_use(value: Value, defined: set[Value], name: str, op: Op) -> None:

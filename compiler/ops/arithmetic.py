@@ -259,23 +259,26 @@ fmod = binary(
 )
 
 
-def _extreme_jvp(wins: Callable[[Value, Value], Value]) -> JvpRule:
-    """The tangent of the operand that wins, or half of each on a tie.
+def _extreme_jvp(beats: Callable[[Value, Value], Value]) -> JvpRule:
+    """The tangent of the operand that wins; on a tie half of each, or nothing against a constant.
 
-    A select, not a factor 0, keeps an infinite slope behind the operand that loses out of it:
-    sqrt(maximum(x, 0)) is flat below 0, not NaN.
+    So maximum(x, 0) is the usual relu, flat at its kink. A select, not a factor 0, keeps an infinite
+    slope behind the operand that loses out of it: sqrt(maximum(x, 0)) is flat below 0, not NaN.
     """
 
+    def term(tangent: Value, own: Value, other: Value) -> Value:
+        nothing = helpers.number(0, own)
+        if isinstance(other, Constant):
+            return logic.select(beats(own, other), tangent, nothing)
+        half = mul(tangent, helpers.number(0.5, own))
+        shared = logic.select(logic.eq(own, other), half, tangent)
+        return logic.select(beats(other, own), nothing, shared)
+
     def jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
-        x, y = op.operands
-        half, whole = helpers.number(0.5, x), helpers.number(1, x)
-        share = logic.select(logic.eq(x, y), half, whole)
-        total: Maybe = None
-        for tangent, own, other in ((tangents[0], x, y), (tangents[1], y, x)):
-            if tangent is not None:
-                term = logic.select(wins(own, other), mul(tangent, share), helpers.number(0, x))
-                total = helpers.accumulate(total, term)
-        return total
+        (x, y), (dx, dy) = op.operands, tangents
+        left = None if dx is None else term(dx, x, y)
+        right = None if dy is None else term(dy, y, x)
+        return helpers.accumulate(left, right)
 
     return jvp
 
@@ -286,7 +289,7 @@ maximum = binary(
     kinds=ORDERED,
     reference=np.maximum,
     traits=Trait.COMMUTATIVE,
-    jvp=_extreme_jvp(lambda x, y: logic.ge(x, y)),
+    jvp=_extreme_jvp(lambda x, y: logic.gt(x, y)),
 )
 
 minimum = binary(
@@ -295,7 +298,7 @@ minimum = binary(
     kinds=ORDERED,
     reference=np.minimum,
     traits=Trait.COMMUTATIVE,
-    jvp=_extreme_jvp(lambda x, y: logic.le(x, y)),
+    jvp=_extreme_jvp(lambda x, y: logic.lt(x, y)),
 )
 
 

@@ -23,7 +23,7 @@ from weft.compiler.ir.types import ArrayType, Shape
 from weft.compiler.ops import helpers, shape
 from weft.compiler.ops.common import NUMBER, require_equal, require_kind, require_rank, same_dtype
 from weft.compiler.ops.precision import Array, widen
-from weft.compiler.ops.window import Ints, Windows, dilated, require_entries
+from weft.compiler.ops.window import Ints, Windows, require_entries
 
 Pairs: TypeAlias = tuple[tuple[Size, ...], ...]
 
@@ -118,50 +118,40 @@ def _windows(op: Op) -> Windows:
     )
 
 
+def _slide(lhs: Value, rhs: Value, windows: Windows, groups: Size) -> Value:
+    """The convolution in which rhs makes these windows over lhs."""
+    return convolution(
+        lhs,
+        rhs,
+        strides=windows.strides,
+        padding=windows.padding,
+        lhs_dilation=windows.base_dilation,
+        rhs_dilation=windows.window_dilation,
+        groups=groups,
+    )
+
+
 def _lhs_cotangent(op: Op, given: Value) -> Value:
     """The cotangent under the kernel turned around, with inputs and outputs exchanged."""
     (lhs, rhs), groups = op.operands, op.attributes["groups"]
     outputs, channels, *taps = rhs.type.shape
-    back = _windows(op).adjoint(lhs.type.shape[2:])
     per_group = outputs // groups
     split, merged = (groups, per_group, channels), (groups * channels, per_group)
     kernel = _regroup(rhs, 2, split, (0, 2, 1), merged)
     turned = tuple([axis for axis, size in enumerate(taps, 2) if size != 1])
-    return convolution(
-        given,
-        shape.reverse(kernel, axes=turned) if turned else kernel,
-        strides=back.strides,
-        padding=back.padding,
-        lhs_dilation=back.base_dilation,
-        rhs_dilation=back.window_dilation,
-        groups=groups,
-    )
+    if turned:
+        kernel = shape.reverse(kernel, axes=turned)
+    return _slide(given, kernel, _windows(op).adjoint(lhs.type.shape[2:]), groups)
 
 
 def _rhs_cotangent(op: Op, given: Value) -> Value:
     """lhs under a sliding cotangent, with batch and channels exchanged: the batch is summed."""
-    (lhs, rhs), windows, groups = op.operands, _windows(op), op.attributes["groups"]
-    batch, _, *sizes = lhs.type.shape
-    channels, outputs = rhs.type.shape[1], rhs.type.shape[0]
-    split, merged = (batch, groups, channels), (channels, groups * batch)
-    # As much padding as makes one position per tap, whether or not the strides came out even.
-    lengths = [dilated(size, step) for size, step in zip(sizes, windows.base_dilation, strict=True)]
-    strides = zip(given.type.shape[2:], windows.strides, strict=True)
-    slid = [dilated(count, stride) for count, stride in strides]
-    axes = zip(rhs.type.shape[2:], windows.window_dilation, windows.padding, strict=True)
-    padding = [
-        (low, (taps - 1) * step + extent - length - low)
-        for (taps, step, (low, _)), extent, length in zip(axes, slid, lengths, strict=True)
-    ]
-    made = convolution(
-        _regroup(lhs, 2, split, (2, 1, 0), merged),
-        _regroup(given, 2, (batch, outputs), (1, 0), (outputs, batch)),
-        strides=windows.window_dilation,
-        padding=padding,
-        lhs_dilation=windows.base_dilation,
-        rhs_dilation=windows.strides,
-        groups=groups,
-    )
+    (lhs, rhs), groups = op.operands, op.attributes["groups"]
+    count, (outputs, channels) = lhs.type.shape[0], rhs.type.shape[:2]
+    split, merged = (count, groups, channels), (channels, groups * count)
+    signal = _regroup(lhs, 2, split, (2, 1, 0), merged)
+    kernel = _regroup(given, 2, (count, outputs), (1, 0), (outputs, count))
+    made = _slide(signal, kernel, _windows(op).over_taps(lhs.type.shape[2:]), groups)
     return _regroup(made, 2, (channels, outputs), (1, 0), (outputs, channels))
 
 

@@ -7,7 +7,7 @@ a scan of that length, which knows how to run backwards.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +20,15 @@ from weft.compiler.ir.errors import TraceError, VerifyError
 from weft.compiler.ir.evaluate import BoundRegion
 from weft.compiler.ir.graph import Op, Parameter, Region, Value
 from weft.compiler.ir.opdef import OpDef
-from weft.compiler.ir.rules import Maybe, Narrowed, Prune, RegionRules, SplitRegion, Transforms
+from weft.compiler.ir.rules import (
+    DerivedRegion,
+    Maybe,
+    Narrowed,
+    Prune,
+    RegionRules,
+    SplitRegion,
+    Transforms,
+)
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import logic, reduction, shape
 from weft.compiler.ops.helpers import add_leading_axis, zeros
@@ -35,6 +43,7 @@ from weft.compiler.ops.regions import (
     spread,
     used_parameters,
 )
+from weft.compiler.ops.replay import Replay, snapshots_within
 from weft.compiler.ops.scan import (
     Parts,
     emit_linear_scan,
@@ -49,7 +58,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _infer(
-    *operands: ArrayType, n_consts: int, trips: Size, regions: tuple[Region, ...]
+    *operands: ArrayType, n_consts: int, trips: Size, memory: int, regions: tuple[Region, ...]
 ) -> tuple[ArrayType, ...]:
     if len(regions) != 2:
         raise VerifyError(f"while has a condition and a body, got {len(regions)} regions")
@@ -68,7 +77,7 @@ def _infer(
 
 
 def _run(
-    *operands: Array, n_consts: int, trips: object, regions: tuple[BoundRegion, ...]
+    *operands: Array, n_consts: int, trips: object, memory: int, regions: tuple[BoundRegion, ...]
 ) -> list[Array]:
     condition, body = regions
     consts, carry = operands[:n_consts], list(operands[n_consts:])
@@ -89,11 +98,10 @@ def _emit(
     carry: Sequence[Value],
     condition: Region,
     body: Region,
-    trips: Size = 0,
+    attributes: Mapping[str, Any],
 ) -> tuple[Value, ...]:
-    return while_.emit(
-        *consts, *carry, regions=(condition, body), n_consts=len(consts), trips=trips
-    )
+    changed = {**attributes, "n_consts": len(consts)}
+    return while_.emit(*consts, *carry, regions=(condition, body), **changed)
 
 
 def _parts(op: Op, items: Sequence[Any]) -> Parts:
@@ -144,7 +152,7 @@ def _jvp(
 
     new_body = make_body(types_of(consts), types_of(carry), [], write)
     wide = _widened(condition, consts, carry, (n_consts, n_carry))
-    results = _emit(consts, carry, wide, new_body, op.attributes["trips"])
+    results = _emit(consts, carry, wide, new_body, op.attributes)
     end = len(carry)
     values = [*results[:n_carry], *results[end : end + n_recorded]]
     return values, [
@@ -162,6 +170,10 @@ def _linearize(
     Each step also records that it ran. Under batching, lanes that have finished record False, and
     the linear scan then leaves their tangents alone.
     """
+    if op.attributes["memory"]:
+        return while_.emit(*op.operands, regions=op.regions, **op.attributes), _jvp(
+            op, tangents, transforms
+        )[1]
     condition, body = op.regions
     primal, given = _parts(op, op.operands), _parts(op, tangents)
     n_carry, n_results = len(primal.carry), len(op.results)
@@ -180,7 +192,9 @@ def _linearize(
     )
     named = op.attributes["trips"]
     trips = named if isinstance(named, Dim) else dims.fresh_symbol("trips")
-    results = _emit(primal.consts, primal.carry, condition, known, trips)
+    results = _emit(
+        primal.consts, primal.carry, condition, known, {**op.attributes, "trips": trips}
+    )
     start = pick(
         [t or zeros(v.type) for t, v in zip(given.carry, primal.carry, strict=True)], carried
     )
@@ -217,12 +231,72 @@ def _only_while_running(made: SplitRegion, n_carry: int) -> SplitRegion:
 def _transpose(
     op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool], transforms: Transforms
 ) -> Sequence[Maybe]:
-    raise TraceError(
-        "a while loop cannot be transposed; use scan, or reverse mode (grad, vjp), which "
-        "linearises "
-        "it first",
-        location=op.location,
+    """A loop with known carries and carries it is linear in, backwards in a fixed memory."""
+    condition, body = op.regions
+    operands, is_linear = _parts(op, op.operands), _parts(op, linear)
+    n_carry = len(operands.carry)
+    in_carry = _linear_carry(op, is_linear)
+    known = [not mark for mark in in_carry]
+    if len(body.results) > n_carry:
+        raise TraceError("a while loop that records is not transposed", location=op.location)
+    in_body = [*is_linear.consts, *in_carry]
+    step = _known_part(body, known, in_body, transforms)
+    derived = transforms.transpose(body, in_body, in_carry)
+    const_types = types_of(pick(operands.consts, is_linear.consts))
+    carry_types = types_of(pick(operands.carry, in_carry))
+    pull = _complete(derived, [*const_types, *carry_types])
+    replay = Replay(
+        op.definition,
+        _known_part(condition, [True], in_body, transforms),
+        step,
+        pull,
+        pick(operands.consts, [not mark for mark in is_linear.consts]),
+        pick(operands.carry, known),
     )
+    given = [
+        cotangent or zeros(value.type)
+        for cotangent, value, mark in zip(
+            cotangents[:n_carry], operands.carry, in_carry, strict=True
+        )
+        if mark
+    ]
+    count = snapshots_within(op.attributes["memory"], types_of(pick(operands.carry, known)))
+    made = iter(replay.run([zeros(type) for type in const_types], given, count))
+    return [next(made) if mark else None for mark in (*is_linear.consts, *in_carry)]
+
+
+def _linear_carry(op: Op, is_linear: Parts) -> list[bool]:
+    """Which carries the loop is linear in: those that start so, and those a step makes so."""
+    body = op.regions[1]
+    n_carry = len(is_linear.carry)
+
+    def step(carry: list[bool]) -> list[bool]:
+        dependent: set[Value] = set(pick(body.parameters, [*is_linear.consts, *carry]))
+        for inner in body.ops:
+            if any(operand in dependent for operand in inner.operands):
+                dependent.update(inner.results)
+        return [result in dependent for result in body.results[:n_carry]]
+
+    return stable_marks(is_linear.carry, step)
+
+
+def _known_part(
+    region: Region, keep: Sequence[bool], linear: Sequence[bool], transforms: Transforms
+) -> Region:
+    """The region without the parameters it is linear in, for the results that need none of them."""
+    pruned = transforms.prune(region, keep)
+    parameters = tuple(pick(pruned.parameters, [not mark for mark in linear]))
+    return Region(parameters, pruned.ops, pruned.results)
+
+
+def _complete(derived: DerivedRegion, types: Sequence[ArrayType]) -> Region:
+    """A transposed region with zeros for the cotangents it lacks."""
+    builder = Builder()
+    builder.parameters, builder.ops = list(derived.region.parameters), list(derived.region.ops)
+    made = spread(derived.region.results, derived.has)
+    with builder.active():
+        results = [value or zeros(type) for value, type in zip(made, types, strict=True)]
+    return builder.region(results)
 
 
 # --- batching -----------------------------------------------------------------------------------
@@ -257,7 +331,7 @@ def _batch(
     if apart[0]:
         new_condition = _any_lane(values.consts, start, test.region)
         new_body = _running_lanes(values.consts, start, test.region, derived.region)
-    results = _emit(values.consts, start, new_condition, new_body, op.attributes["trips"])
+    results = _emit(values.consts, start, new_condition, new_body, op.attributes)
     recorded = [
         swap_leading(result) if mark else result
         for result, mark in zip(results[n_carry:], derived.has[n_carry:], strict=True)
@@ -322,16 +396,19 @@ def _narrow(op: Op, used: Sequence[bool], prune: Prune) -> Narrowed | None:
         for region in (test, pruned)
     )
     trips = op.attributes["trips"] if any(used[n_carry:]) else 0
-    return Narrowed(kept, results, regions, {"n_consts": sum(consts), "trips": trips})
+    return Narrowed(
+        kept, results, regions, {**op.attributes, "n_consts": sum(consts), "trips": trips}
+    )
 
 
 while_ = OpDef(
     name="while",
     doc="Repeats body(consts, carry) -> (carry, record) as long as condition(consts, carry) holds. "
-    "Records are stacked; `trips` names the number of steps, which only the run tells.",
+    "Records are stacked; `trips` names the number of steps, which only the run tells. `memory` "
+    "bounds the bytes that reverse mode keeps, 0: a record of every step.",
     operands=("*consts_and_carry",),
-    attributes={"n_consts": INT, "trips": SIZE},
-    defaults={"n_consts": 0, "trips": 0},
+    attributes={"n_consts": INT, "trips": SIZE, "memory": INT},
+    defaults={"n_consts": 0, "trips": 0, "memory": 0},
     regions=("condition", "body"),
     infer=_infer,
     reference=_run,

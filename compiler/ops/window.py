@@ -76,6 +76,27 @@ class Windows:
             window_dilation=self.window_dilation,
         )
 
+    def over_taps(self, sizes: Sequence[Size]) -> Windows:
+        """The windows over a base of `sizes` with a tap for each position of these, and a position
+        for each tap.
+
+        The padding follows from that, whether or not the strides of these come out even.
+        """
+        counts = self.counts(sizes)
+        axes = zip(self.window, self.window_dilation, counts, self.strides, strict=True)
+        lengths = [(taps - 1) * step + dilated(count, stride) for taps, step, count, stride in axes]
+        bases = zip(sizes, self.base_dilation, self.padding, strict=True)
+        given = [(dilated(size, step), low) for size, step, (low, _) in bases]
+        return Windows(
+            window=counts,
+            strides=self.window_dilation,
+            padding=tuple(
+                [(low, n - base - low) for n, (base, low) in zip(lengths, given, strict=True)]
+            ),
+            base_dilation=self.base_dilation,
+            window_dilation=self.strides,
+        )
+
     def slide(self, array: Array, fill: Number) -> Array:
         """All windows over the last axes, as an array of axes leading, positions, window."""
         first = array.ndim - len(self.window)

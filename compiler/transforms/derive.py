@@ -36,6 +36,9 @@ class _Transforms:
     ) -> DerivedRegion:
         return transpose_region(region, linear, cotangents, self)
 
+    def prune(self, region: Region, keep: Sequence[bool]) -> Region:
+        return prune_region(region, keep)
+
     def batch(
         self, region: Region, batched: Sequence[bool], size: Size, keep: Sequence[bool]
     ) -> DerivedRegion:

@@ -9,7 +9,7 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.graph import Constant, Op, Parameter, Region, Value
 from weft.compiler.ir.rules import Maybe, SplitRegion, Transforms
-from weft.compiler.ir.walk import Rewriter
+from weft.compiler.ir.walk import Rewriter, has_effect
 from weft.compiler.ops.helpers import zeros
 from weft.compiler.transforms.forward import Forward, tangent_parameters
 
@@ -86,7 +86,7 @@ def split_region(
 ) -> SplitRegion:
     """The region as two: see `SplitRegion`. Results in `keep` get a tangent even if it is zero."""
     made = linearize(region, marked, transforms)
-    linear = [*_unsteady(made), *made.linear]
+    linear = [*_computed_again(made), *made.linear]
     residuals = residuals_of(linear, made.inputs)
     known = Region(region.parameters, tuple(made.known), (*made.results, *residuals))
     builder = Builder()
@@ -109,30 +109,46 @@ def split_region(
     return SplitRegion(known, builder.region(outputs), tuple(residuals), tuple(has))
 
 
-def _unsteady(made: Linearized) -> list[Op]:
-    """Known ops that the linear part computes again, because a size in their results is one that an
-    op of this region defines: what differs from step to step cannot be stacked or leave a branch.
+def _computed_again(made: Linearized) -> list[Op]:
+    """Known ops that the linear part computes again rather than keeps the results of.
+
+    What is made of constants alone costs nothing to make twice. A result with a size that an op of
+    this region defines differs from step to step, so it cannot be stacked or leave a branch.
     """
-    defined = {
-        symbol
-        for op in made.known
-        if op.definition.defines is not None
-        for symbol in dims.symbols(op.attributes[op.definition.defines])
-    }
-    if not defined:
-        return []
-    unsteady = {
-        op
-        for op in made.known
-        if any(dims.symbols(size) & defined for r in op.results for size in r.type.shape)
-    }
+    again = _of_constants(made.known) | _of_defined_sizes(made.known)
     needed = set(residuals_of(made.linear, made.inputs))
     kept = []
     for op in reversed(made.known):
-        if op in unsteady and any(result in needed for result in op.results):
+        if op in again and any(result in needed for result in op.results):
             needed.update(op.operands)
             kept.append(op)
     return kept[::-1]
+
+
+def _of_constants(ops: Iterable[Op]) -> set[Op]:
+    """The ops that need nothing but constants."""
+    found: set[Op] = set()
+    made: set[Value] = set()
+    for op in ops:
+        if all(isinstance(v, Constant) or v in made for v in op.operands) and not has_effect(op):
+            found.add(op)
+            made.update(op.results)
+    return found
+
+
+def _of_defined_sizes(ops: Sequence[Op]) -> set[Op]:
+    """The ops with a size in their results that one of them defines."""
+    defined = {
+        symbol
+        for op in ops
+        if op.definition.defines is not None
+        for symbol in dims.symbols(op.attributes[op.definition.defines])
+    }
+    return {
+        op
+        for op in ops
+        if any(dims.symbols(size) & defined for r in op.results for size in r.type.shape)
+    }
 
 
 def recompute_region(

@@ -52,7 +52,9 @@ def nonzero(
 ) -> tuple[Tracer, ...]:
     """As `numpy.nonzero`; of a traced array the first `size`, the rest filled with `fill_value`.
 
-    >>> rows, columns = nonzero(x > 0, size=10, fill_value=-1)
+    >>> import numpy as np, weft as wf
+    >>> wf.numpy.nonzero(np.array([0, 5, 0, 7]), size=3, fill_value=-1)
+    (array([ 1,  3, -1]),)
     """
     value = as_value(a)
     if not value.type.rank:

@@ -47,7 +47,10 @@ def asarray(
 ) -> Tracer:
     """As `numpy.asarray`; a nested list may hold traced values, which are stacked.
 
-    >>> asarray([[x, 0.0], [1.0, y]])
+    >>> import weft as wf
+    >>> wf.jit(lambda x, y: wf.numpy.asarray([[x, 0.0], [1.0, y]]))(2.0, 3.0)
+    array([[2., 0.],
+           [1., 3.]])
     """
     check_device("asarray", device)
     wanted = optional_dtype(dtype)

@@ -33,7 +33,10 @@ def einsum(
 ) -> Tracer:
     """As `numpy.einsum`; the order of contraction is always optimised, unless a path is given.
 
-    >>> einsum("ij,jk->ik", a, b)   # or einsum(a, [0, 1], b, [1, 2], [0, 2])
+    >>> import numpy as np, weft as wf
+    >>> wf.numpy.einsum("ij,jk->ik", np.eye(2), np.ones((2, 3)))
+    array([[1., 1., 1.],
+           [1., 1., 1.]])
     """
     check_no("einsum", out=out)
     arrays, inputs, output = _read(operands)

@@ -103,7 +103,22 @@ def parse_key(array_shape: Shape, key: Any) -> Key:
     return parsed
 
 
+@dataclass(frozen=True)
+class _MaskAxis:
+    """The positions along one axis of a mask's true elements, and the mask's size there."""
+
+    positions: np.ndarray[Any, Any]
+    size: int
+
+
 def _add_entry(parsed: Key, position: int, item: Any, size: Size, has_arrays: bool) -> None:
+    if isinstance(item, _MaskAxis):
+        if item.size != size:
+            raise BoundsError(
+                f"a mask has size {item.size} along an axis of size {size}",
+                location=trace_error("").location,
+            )
+        item = item.positions
     if isinstance(item, slice):
         parsed.slices[position] = item
     elif _is_index_array(item) or isinstance(item, Tracer):
@@ -120,7 +135,7 @@ def _is_index_array(item: Any) -> bool:
     """Whether an item makes the key an advanced one: an array or list of rank 1 or more."""
     if isinstance(item, Tracer):
         return item.type.rank > 0
-    return isinstance(item, list) or (isinstance(item, np.ndarray) and item.ndim > 0)
+    return isinstance(item, list | _MaskAxis) or (isinstance(item, np.ndarray) and item.ndim > 0)
 
 
 def _index_value(item: Any) -> Value:
@@ -154,14 +169,14 @@ def _static_index(item: Any, size: Size) -> Size:
 
 def _expand_mask(item: Any) -> list[Any]:
     """A bool array that is known now as the index arrays of its true elements."""
+    if isinstance(item, np.ndarray) and item.ndim == 0:
+        item = item[()]
     if isinstance(item, bool | np.bool_):
         raise trace_error("indexing with a single bool is not supported; use a slice or None")
     if isinstance(item, list):
         item = np.asarray(item) if item else np.asarray(item, np.int64)
     if isinstance(item, np.ndarray) and item.dtype == np.bool_:
-        return list(np.nonzero(item))
-    if isinstance(item, np.ndarray) and item.ndim == 0:
-        return [item[()]]
+        return [_MaskAxis(*pair) for pair in zip(np.nonzero(item), item.shape, strict=True)]
     return [item]
 
 

@@ -73,7 +73,9 @@ Axes: TypeAlias = "int | Sequence[int]"
 def reshape(a: ArrayLike, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tracer:
     """As `numpy.reshape`; sizes may be symbolic, and `copy` means nothing in a trace.
 
-    >>> reshape(x, (n, -1))
+    >>> import numpy as np, weft as wf
+    >>> wf.trace(lambda x: np.reshape(x, (x.shape[0], -1)))(wf.spec("f32[n, 2, 3]")).results[0].type
+    f32[n, 6]
     """
     value = as_value(a)
     target = _complete(value.type, as_shape(shape))

@@ -21,6 +21,7 @@ from weft.frontends.functions import (
     fft,
     filtering,
     histograms,
+    inquiry,
     joining,
     linalg,
     manipulation,
@@ -38,6 +39,7 @@ from weft.frontends.functions.ufuncs import UFUNCS
 Function = Callable[..., Any]
 
 MAIN_MODULES: Final = (
+    inquiry,
     creation,
     ranges,
     diagonals,
@@ -81,6 +83,15 @@ def _dispatch_table() -> dict[Function, Function]:
 
 BY_NUMPY: Final[Mapping[Function, Function]] = MappingProxyType(_dispatch_table())
 """From NumPy's function object to ours, for `__array_function__`."""
+
+GENERALISED: Final[Mapping[np.ufunc, Function]] = MappingProxyType(
+    {
+        getattr(np, name): MAIN[name]
+        for name in ("matmul", "vecdot", "matvec", "vecmat")
+        if hasattr(np, name)
+    }
+)
+"""NumPy's ufuncs over more than single elements, as far as the NumPy that runs has them."""
 
 UFUNC_NAMES: Final[Mapping[str, np.ufunc]] = MappingProxyType(
     {

@@ -64,7 +64,9 @@ def arange(
 ) -> Tracer:
     """As `numpy.arange`; ints may be symbolic sizes, but none of the three may be traced.
 
-    >>> arange(n), arange(0, 1, 0.1), arange(n, 2 * n, dtype="f32")
+    >>> import weft as wf
+    >>> wf.trace(lambda x: wf.numpy.arange(x.shape[0]))(wf.spec("f32[n]")).results[0].type
+    i64[n]
     """
     check_device("arange", device)
     if start is None or stop is None:

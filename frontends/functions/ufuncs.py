@@ -18,7 +18,7 @@ from weft.compiler.ir import dtypes
 from weft.compiler.ir.build import constant
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import DTypeError
-from weft.compiler.ir.graph import Value
+from weft.compiler.ir.graph import Constant, Value
 from weft.compiler.ops.arithmetic import (
     abs_,
     add,
@@ -80,6 +80,7 @@ from weft.compiler.ops.special import (
     log10,
     sin,
     sinh,
+    softplus,
     sqrt,
     tan,
     tanh,
@@ -155,20 +156,25 @@ def _always(x: Value) -> Value:
     return eq(x, x)
 
 
-def _logaddexp(exponential: Callable[..., Value], logarithm: Callable[..., Value]) -> Emit:
-    """log(e^x + e^y) without overflow; equal infinities are kept."""
+def _logaddexp(base: float) -> Emit:
+    """log(base^x + base^y) in that base, without overflow; equal infinities are kept.
+
+    The larger operand plus a softplus of a number that is never positive: exact in all its digits,
+    and smooth to every order where the operands meet.
+    """
+    scale = math.log(base)
 
     def emit(x: Value, y: Value) -> Value:
-        larger = maximum(x, y)
-        distance = neg(abs_(sub(x, y)))
-        grown = add(larger, logarithm(exponential(distance)))
-        return select(eq(x, y), add(x, logarithm(_number(x, 1.0))), grown)
+        first, zero = ge(x, y), _number(x, 0)
+        larger, smaller = select(first, x, y), select(first, y, x)
+        tied = and_(eq(x, y), _is_infinite(x))
+        distance = sub(select(tied, zero, smaller), select(tied, zero, larger))
+        if scale == 1:
+            return add(larger, softplus(distance))
+        grown = softplus(mul(distance, _number(x, scale)))
+        return add(larger, mul(grown, _number(x, 1 / scale)))
 
     return emit
-
-
-def _log2_1p(x: Value) -> Value:
-    return mul(log1p(x), _number(x, 1 / math.log(2)))
 
 
 def _heaviside(x: Value, at_zero: Value) -> Value:
@@ -207,6 +213,18 @@ def _reciprocal(x: Value) -> Value:
     return floor_divide(_number(x, 1), x) if x.type.dtype.is_integer else div(_number(x, 1), x)
 
 
+def _power(x: Value, y: Value) -> Value:
+    """A power; of a known exponent the cheaper op that NumPy takes too."""
+    known = y.array.item() if isinstance(y, Constant) and not y.type.shape else None
+    if known == 2:
+        return mul(x, x)
+    if known == 1:
+        return x
+    if x.type.dtype.is_inexact and known in (0.5, -1):
+        return sqrt(x) if known == 0.5 else _reciprocal(x)
+    return pow_(x, y)
+
+
 def _degrees(x: Value) -> Value:
     return mul(x, _number(x, 180 / math.pi))
 
@@ -226,7 +244,7 @@ UFUNCS: Final[Mapping[np.ufunc, Emit]] = MappingProxyType(
         np.fmod: fmod,
         np.divmod: _divmod,
         np.modf: _modf,
-        np.power: pow_,
+        np.power: _power,
         np.float_power: pow_,
         np.negative: neg,
         np.positive: _same,
@@ -245,8 +263,8 @@ UFUNCS: Final[Mapping[np.ufunc, Emit]] = MappingProxyType(
         np.log2: log2,
         np.log10: log10,
         np.log1p: log1p,
-        np.logaddexp: _logaddexp(exp, log1p),
-        np.logaddexp2: _logaddexp(exp2, _log2_1p),
+        np.logaddexp: _logaddexp(math.e),
+        np.logaddexp2: _logaddexp(2),
         np.sin: sin,
         np.cos: cos,
         np.tan: tan,

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from weft.frontends.control import stop_gradient as stop_gradient
     from weft.frontends.control import switch as switch
     from weft.frontends.control import while_loop as while_loop
+    from weft.frontends.convolve import avg_pool as avg_pool
+    from weft.frontends.convolve import conv as conv
+    from weft.frontends.convolve import max_pool as max_pool
     from weft.frontends.custom import custom_jvp as custom_jvp
     from weft.frontends.custom import custom_vjp as custom_vjp
     from weft.frontends.custom import straight_through as straight_through
@@ -74,6 +77,7 @@ _MODULES = {
     "weft.frontends.checking": "GradientError check_grads",
     "weft.frontends.compiled": "jit",
     "weft.frontends.control": _CONTROL,
+    "weft.frontends.convolve": "avg_pool conv max_pool",
     "weft.frontends.custom": "custom_jvp custom_vjp straight_through",
     "weft.frontends.differentiation": "grad jvp linear_transpose linearize value_and_grad vjp",
     "weft.frontends.jacobians": "hessian hvp jacfwd jacobian jacrev",

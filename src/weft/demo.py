@@ -62,7 +62,7 @@ def demo() -> int:
     print("2. The text is the graph: it parses back to the same program:", end=" ")
     print(wf.parse(str(graph)).content_hash() == graph.content_hash())
     print("   and each op knows its line:\n")
-    print("\n".join(line for line in graph.text(locations=True).splitlines() if "argmax" in line))
+    print("\n".join(line for line in graph.text(locations=True).splitlines() if "= argmax(" in line))
 
     print("\n3. Compiled once, it serves every batch size:\n")
     measure = wf.jit(accuracy, specs=specs)

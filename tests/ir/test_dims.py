@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 import pickle
 import subprocess
 import sys
@@ -317,6 +318,11 @@ def test_an_even_power_is_not_negative() -> None:
     assert dims.lower(n) == -3
 
 
+def test_a_product_with_an_even_power_can_be_negative() -> None:
+    m, n = dims.symbol("m", lower=-3, upper=5), dims.symbol("n", upper=4)
+    assert (dims.lower(m * n**2), dims.upper(m * n**2)) == (-48, 80)
+
+
 @pytest.mark.parametrize("sign", RELATIONS)
 def test_an_undecidable_comparison_says_how_to_decide_it(sign: str) -> None:
     n, m = dims.symbol("n"), dims.symbol("m")
@@ -540,7 +546,7 @@ def test_types_and_sizes_are_keys_after_pickling_into_another_process() -> None:
     run = subprocess.run(
         [sys.executable, "-c", IN_ANOTHER_PROCESS],
         input=pickle.dumps(type),
-        env={"PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": "7"},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": "7"},
         capture_output=True,
     )
     assert run.returncode == 0, run.stderr.decode()

@@ -389,9 +389,9 @@ def test_symbol_with_two_sets_of_bounds(other: str) -> None:
     assert str(fault(bad)) == "the symbol n has two sets of bounds"
 
 
-def test_size_that_two_ops_define() -> None:
+def test_size_that_two_ops_of_a_region_define() -> None:
     x = parameter("f32[]")
     loop = SAMPLES["while_that_records"]().ops[0]
     types = tuple(result.type for result in loop.results)
     twice = [Op(ops.while_, (x,), loop.attributes, loop.regions, types, LINE) for _ in range(2)]
-    assert str(fault(broken([x], twice))) == "the symbol t is defined twice"
+    assert_fault(broken([x], twice), "while defines the size t again")

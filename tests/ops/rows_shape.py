@@ -332,7 +332,7 @@ IOTA = [
         iota,
         (),
         np.array([*range(128), -128, -127], np.int8),
-        {"dtype": "i8", "shape": (130,), "axis": 0},
+        {"dtype": "int8", "shape": (130,), "axis": 0},
         name="narrow integers wrap",
     ),
     Sample(

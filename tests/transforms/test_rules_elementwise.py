@@ -133,6 +133,13 @@ def test_infinite_slope_behind_a_maximum_stays_there() -> None:
     assert gradient_at(root, [-1.0, 4.0]) == [[0.0, 0.25]]
 
 
+def test_maximum_with_a_constant_is_flat_at_its_kink() -> None:
+    def relu(x: Value) -> Value:
+        return arithmetic.maximum(helpers.number(0, x), x)
+
+    assert gradient_at(relu, [-1.0, 0.0, 2.0]) == [[0.0, 0.0, 1.0]]
+
+
 def test_relu_of_select_is_flat_at_its_kink() -> None:
     def relu(x: Value) -> Value:
         zero = helpers.number(0, x)
