@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.compiler.ir import dims
+from weft.compiler.ir import solving
 from weft.compiler.ir.errors import ArgumentError, DTypeError, ShapeError
 from weft.compiler.ir.graph import Graph
 from weft.compiler.ir.types import ArrayType, format_shape
@@ -43,7 +43,7 @@ class Signature:
                 raise ShapeError(f"{name} has shape {format_shape(array.shape)}, expected {type}")
         for name, type, array in zip(self.names, self.parameters, arguments, strict=True):
             try:
-                sizes = dims.solve(zip(type.shape, array.shape, strict=True), sizes)
+                sizes = solving.solve(zip(type.shape, array.shape, strict=True), sizes)
             except ShapeError as error:
                 shown = format_shape(array.shape)
                 raise ShapeError(

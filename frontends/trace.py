@@ -99,7 +99,7 @@ class Tracer:
         if self._view is not None:
             base = self._view.base
             if not self._view.certain:
-                raise _unknown_sharing(self, f"might change; or write {spelling}")
+                raise _unknown_sharing(self, f"might change, or write {spelling}")
             if self._view.put is None:
                 raise self.region_trace.error(
                     "a write through this view of another array is not supported in a trace; write "

@@ -3,7 +3,7 @@
 A size is an `int` or a `Dim`; a `Dim` is never constant, because every operation returns an `int`
 when it can. Polynomials are kept in one canonical form, so that equality is a comparison of data.
 Order and divisibility are decided from the bounds of the symbols; what cannot be decided raises, it
-is never guessed. SymPy is not used here: `to_sympy` converts for proofs and display.
+is never guessed. SymPy is not used here: `sympy_sizes` converts for proofs and display.
 """
 
 from __future__ import annotations
@@ -12,12 +12,9 @@ import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from weft.compiler.ir.errors import ShapeError
-
-if TYPE_CHECKING:
-    import sympy
 
 
 class Symbol:
@@ -337,44 +334,6 @@ def substitute(size: Size, values: Mapping[str, Size]) -> Size:
     return result
 
 
-def solve(
-    equations: Iterable[tuple[Size, int]], known: Mapping[str, int] | None = None
-) -> dict[str, int]:
-    """Values of the symbols for which each left side is the number beside it; raises ShapeError
-    where none is.
-
-    Works through equations that are linear in one unknown symbol, which covers `n`, `2*n + 1` and
-    `n*m` after `n`.
-    """
-    values = dict(known or {})
-    pending = [
-        (size, number) for size, number in equations if isinstance(size, Dim) or size != number
-    ]
-    while pending:
-        left_over = [pair for pair in pending if not _solve_one(*pair, values)]
-        if len(left_over) == len(pending):
-            size, number = pending[0]
-            unknown = ", ".join(sorted(s.name for s in symbols(size) if s.name not in values))
-            raise ShapeError(
-                f"cannot solve {size} = {number} for {unknown}; give a spec with a bare {unknown}"
-            )
-        pending = left_over
-    return values
-
-
-def to_sympy(size: Size) -> sympy.Expr:
-    """The size as a SymPy expression; symbols become integers with the sign their bound implies."""
-    import sympy
-
-    if isinstance(size, int):
-        return sympy.Integer(size)
-    terms = []
-    for monomial, factor in size.terms:
-        atoms = [_atom_to_sympy(atom) ** power for atom, power in monomial]
-        terms.append(sympy.Mul(factor, *atoms))
-    return sympy.Add(*terms)
-
-
 # --- the canonical form ---------------------------------------------------------------------------
 
 
@@ -595,7 +554,7 @@ def _or(bound: int | None, default: float) -> Bound:
     return default if bound is None else bound
 
 
-# --- substitution, text, SymPy --------------------------------------------------------------------
+# --- substitution, text ------ --------------------------------------------------------------------
 
 
 def _substitute_atom(atom: Atom, values: Mapping[str, Size]) -> Size:
@@ -609,43 +568,6 @@ def _substitute_atom(atom: Atom, values: Mapping[str, Size]) -> Size:
             )
         case Maximum():
             return maximum(substitute(atom.left, values), substitute(atom.right, values))
-
-
-def _solve_one(size: Size, number: int, values: dict[str, int]) -> bool:
-    """Learn from one equation; False when it has to wait for others."""
-    rest = substitute(size, values)
-    if isinstance(rest, int):
-        if rest != number:
-            raise ShapeError(f"{size} is {rest} here, not {number}")
-        return True
-    factor, constant, unknown = 0, 0, None
-    for monomial, coefficient in rest.terms:
-        if monomial == _ONE:
-            constant = coefficient
-        elif unknown is None and len(monomial) == 1 and monomial[0][1] == 1:
-            factor, unknown = coefficient, monomial[0][0]
-        else:
-            return False
-    if not isinstance(unknown, Symbol):
-        return False
-    value, remainder = divmod(number - constant, factor)
-    if remainder:
-        raise ShapeError(f"no integer {unknown} makes {size} = {number}")
-    _check_bounds(unknown, value)
-    values[unknown.name] = value
-    return True
-
-
-def _check_bounds(unknown: Symbol, value: int) -> None:
-    if value < unknown.lower:
-        raise ShapeError(
-            f"{unknown} is {value} here, but it was declared {unknown} >= {unknown.lower}; "
-            f"say {unknown}>={value} in the spec if that size is meant to work"
-        )
-    if unknown.upper is not None and value > unknown.upper:
-        raise ShapeError(
-            f"{unknown} is {value} here, but it was declared {unknown} <= {unknown.upper}"
-        )
 
 
 def _format(terms: tuple[tuple[Monomial, int], ...]) -> str:
@@ -666,20 +588,3 @@ def _format_power(atom: Atom, power: int) -> str:
 def _bracket(size: Size) -> str:
     text = str(size)
     return text if text.isidentifier() or text.isdigit() else f"({text})"
-
-
-def _atom_to_sympy(atom: Atom) -> Any:
-    import sympy
-
-    match atom:
-        case Symbol():
-            return sympy.Symbol(
-                atom.name,
-                integer=True,
-                nonnegative=True if atom.lower >= 0 else None,
-                positive=True if atom.lower >= 1 else None,
-            )
-        case Quotient():
-            return sympy.floor(to_sympy(atom.numerator) / to_sympy(atom.denominator))
-        case Maximum():
-            return sympy.Max(to_sympy(atom.left), to_sympy(atom.right))

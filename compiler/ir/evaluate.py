@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from weft.compiler.ir import dims
+from weft.compiler.ir import dims, solving
 from weft.compiler.ir.dims import Dim
-from weft.compiler.ir.errors import WeftError
+from weft.compiler.ir.errors import ArgumentError, WeftError
 from weft.compiler.ir.graph import Constant, Graph, Op, Region, Value
 from weft.compiler.ir.types import ArrayType
 
@@ -23,12 +23,16 @@ def evaluate(
     """The results of a graph on arrays of its parameters' types; `observe` sees each op's results
     as they are made.
     """
+    if len(arguments) != len(graph.parameters):
+        raise ArgumentError(
+            f"{graph.name} takes {len(graph.parameters)} arrays, got {len(arguments)}"
+        )
     equations = [
         (size, number)
         for parameter, argument in zip(graph.parameters, arguments, strict=True)
         for size, number in zip(parameter.type.shape, argument.shape, strict=True)
     ]
-    sizes = dims.solve(equations)
+    sizes = solving.solve(equations)
     with np.errstate(all="ignore"):
         return run_region(graph.region, arguments, sizes, observe)
 

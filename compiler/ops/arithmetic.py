@@ -262,8 +262,9 @@ fmod = binary(
 def _extreme_jvp(beats: Callable[[Value, Value], Value]) -> JvpRule:
     """The tangent of the operand that wins; on a tie half of each, or nothing against a constant.
 
-    So maximum(x, 0) is the usual relu, flat at its kink. A select, not a factor 0, keeps an infinite
-    slope behind the operand that loses out of it: sqrt(maximum(x, 0)) is flat below 0, not NaN.
+    So maximum(x, 0) is the usual relu, flat at its kink. A select, not a factor 0, keeps an
+    infinite slope behind the operand that loses out of it: sqrt(maximum(x, 0)) is flat below 0, not
+    NaN.
     """
 
     def term(tangent: Value, own: Value, other: Value) -> Value:

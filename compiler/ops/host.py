@@ -33,7 +33,10 @@ def _run_host_call(
             f"the host function @{function.name} is only a name here: graphs read from text do not "
             "carry code"
         )
-    returned = function.function(*[operand.copy() for operand in operands])
+    try:
+        returned = function.function(*[operand.copy() for operand in operands])
+    except Exception as error:
+        raise EvaluationError(f"@{function.name} raised {type(error).__name__}: {error}") from error
     arrays = _as_list(returned, len(results))
     if len(arrays) != len(results):
         raise EvaluationError(

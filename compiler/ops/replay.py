@@ -52,17 +52,16 @@ class Replay:
         n_state = len(self.start)
 
         def body(c: list[Parameter], k: list[Parameter], _: list[Parameter]) -> Sequence[Value]:
-            step, top, places = k[:3]
-            held, rest = list(k[3 : 3 + n_state]), k[3 + n_state :]
-            top, places, held, state = self._advance(c, step, top, places, held)
+            step, rest = k[0], k[3 + n_state :]
+            top, places, held, state = self._advance(c, step, k[1], k[2], k[3 : 3 + n_state])
             made = inline_here(self.pull, [*c, *state, *rest[len(sums) :]])
             totals = [
                 arithmetic.add(old, new)
                 for old, new in zip(rest[: len(sums)], made[: len(sums)], strict=True)
             ]
             before = arithmetic.sub(step, _index(1))
-            top = self._drop(before, top, places)
-            return [before, top, places, *held, *totals, *made[len(sums) :]]
+            last = self._drop(before, top, places)
+            return [before, last, places, *held, *totals, *made[len(sums) :]]
 
         results = self._while(carry, lambda c, k: logic.gt(k[0], _index(0)), body)
         return results[3 + n_state :]
@@ -91,30 +90,29 @@ class Replay:
         return self._while([_index(0), *self.start], test, body)[0]
 
     def _advance(
-        self, consts: Sequence[Value], step: Value, top: Value, places: Value, held: list[Value]
+        self, consts: Sequence[Value], step: Value, top: Value, places: Value, held: Sequence[Value]
     ) -> tuple[Value, Value, list[Value], list[Value]]:
         """Go from the last snapshot to the state before `step`, leaving snapshots on the way."""
         place = _read(places, top)
         state = [_read(slots, top) for slots in held]
         n_consts, n_held = len(consts), len(held)
+        snapshots = places.type.shape[0]
+        assert isinstance(snapshots, int)
         carry = [place, top, places, *held, *state]
 
         def body(c: list[Parameter], k: list[Parameter], _: list[Parameter]) -> Sequence[Value]:
-            at, last, spots = k[:3]
-            end = c[n_consts]
-            slots, now = list(k[3 : 3 + n_held]), list(k[3 + n_held :])
-            count = spots.type.shape[0]
-            free = arithmetic.sub(_index(count - 1), last)
+            place, top, places = k[:3]
+            slots, now, end = k[3 : 3 + n_held], k[3 + n_held :], c[n_consts]
+            free = arithmetic.sub(_index(snapshots - 1), top)
             is_free = logic.gt(free, _index(0))
-            whole = arithmetic.sub(arithmetic.sub(end, _index(1)), at)
-            part = _split(self.loop, arithmetic.sub(end, at), free)
+            whole = arithmetic.sub(arithmetic.sub(end, _index(1)), place)
+            part = _split(self.loop, arithmetic.sub(end, place), free)
             jump = logic.select(is_free, arithmetic.minimum(part, whole), whole)
             reached = self._steps(c[:n_consts], jump, now)
-            at = arithmetic.add(at, jump)
-            last = logic.select(is_free, arithmetic.add(last, _index(1)), last)
-            spots = _write(spots, at, last, is_free)
-            slots = [_write(s, v, last, is_free) for s, v in zip(slots, reached, strict=True)]
-            return [at, last, spots, *slots, *reached]
+            at = arithmetic.add(place, jump)
+            last = logic.select(is_free, arithmetic.add(top, _index(1)), top)
+            filled = [_write(s, v, last, is_free) for s, v in zip(slots, reached, strict=True)]
+            return [at, last, _write(places, at, last, is_free), *filled, *reached]
 
         def test(c: list[Parameter], k: list[Parameter]) -> Value:
             return logic.lt(k[0], arithmetic.sub(c[n_consts], _index(1)))

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from weft.compiler.ir import dims
 from weft.compiler.ir.attributes import BOOL, INT, SIZE
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Size
@@ -47,10 +48,13 @@ def _infer(
 ) -> tuple[ArrayType, ...]:
     (body,) = regions
     fixed = operands[: n_consts + n_carry]
-    if len(fixed) < n_consts + n_carry:
+    if min(n_consts, n_carry) < 0 or len(fixed) < n_consts + n_carry:
         raise VerifyError(
             f"scan has {len(operands)} operands for {n_consts} consts and {n_carry} carries"
         )
+    most = dims.upper(length)
+    if most is not None and most < 0:
+        raise ShapeError(f"scan cannot run {length} steps")
     carry, sequences = fixed[n_consts:], operands[n_consts + n_carry :]
     for number, sequence in enumerate(sequences):
         if not sequence.shape or sequence.shape[0] != length:

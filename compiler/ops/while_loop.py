@@ -62,6 +62,8 @@ def _infer(
 ) -> tuple[ArrayType, ...]:
     if len(regions) != 2:
         raise VerifyError(f"while has a condition and a body, got {len(regions)} regions")
+    if not 0 <= n_consts <= len(operands):
+        raise VerifyError(f"while has {len(operands)} operands for {n_consts} consts")
     condition, body = regions
     carry = operands[n_consts:]
     require_parameters(condition, operands, "condition")

@@ -42,7 +42,7 @@ class Key:
 
     `expanded` is the array's shape with a 1 for each new axis. `slices` and `advanced` together
     hold every axis once; an axis in `dropped` is of size 1 after slicing and vanishes from the
-    result.
+    result. `split` says that an ellipsis stands between index arrays, if only for no axes.
     """
 
     expanded: list[Size] = field(default_factory=list)
@@ -50,6 +50,7 @@ class Key:
     advanced: dict[int, Value] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)
     mask: Value | None = None
+    split: bool = False
 
     @property
     def is_basic(self) -> bool:
@@ -87,8 +88,9 @@ def parse_key(array_shape: Shape, key: Any) -> Key:
     if mask is not None:
         return Key(mask=mask)
     items = [part for item in items for part in _expand_mask(item)]
+    split = _ellipsis_splits(items)
     items = _fill_ellipsis(items, array_shape)
-    parsed, axis = Key(), 0
+    parsed, axis = Key(split=split), 0
     has_arrays = any(_is_index_array(item) or isinstance(item, Tracer) for item in items)
     for item in items:
         position = len(parsed.expanded)
@@ -206,6 +208,13 @@ def _mask_error(mask: Value) -> Exception:
         "results with "
         "weft.numpy.nonzero(mask, size=...) and index with those"
     )
+
+
+def _ellipsis_splits(items: list[Any]) -> bool:
+    """Whether an ellipsis is between indices, which in NumPy parts them even if it fills nothing."""
+    indices = [not (i is None or i is Ellipsis or isinstance(i, slice)) for i in items]
+    places = [i for i, item in enumerate(items) if item is Ellipsis]
+    return any(any(indices[:place]) and any(indices[place:]) for place in places)
 
 
 def _fill_ellipsis(items: list[Any], array_shape: Shape) -> list[Any]:
@@ -328,7 +337,7 @@ def _place(key: Key) -> int:
     """Where the index arrays' axes stand in the result: in place if adjacent, else in front."""
     axes = sorted(key.advanced)
     adjacent = axes == list(range(axes[0], axes[-1] + 1))
-    return axes[0] if adjacent else 0
+    return axes[0] if adjacent and not key.split else 0
 
 
 def _gather_order(key: Key, index_rank: int) -> list[int]:

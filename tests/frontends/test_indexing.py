@@ -164,6 +164,8 @@ def expected_or_skip(compute: Callable[[], Any]) -> Any:
 @settings(deadline=None, max_examples=400)
 @given(cases())
 @example(case((3, 4), np.array([0, 2]), Ellipsis, np.array([1, 3])))
+@example(case((2, 3, 4), slice(None), np.array([0, 2]), Ellipsis, np.array([1, 3])))
+@example(case((2, 3, 4), slice(None), np.array([0, 2]), Ellipsis, 1))
 @example(case((3, 4), np.array([0, 2]), None, np.array([1, 3])))
 @example(case((2, 3, 4), np.array([0, 1]), slice(None), np.array([1, 3])))
 @example(case((2, 3, 4), slice(None), 1, np.array([1, 3])))

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from weft.compiler.ir import dims
+from weft.compiler.ir import dims, solving, sympy_sizes
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.reader import Reader, parse_type
@@ -436,12 +436,12 @@ def test_solve_finds_the_values_in_any_order(n: int, m: int, k: int, order: list
     values = {"n": n, "m": m, "k": k}
     sizes = [read("n"), read("n*m + 1"), read("3*k - m"), read("max(n, m)")]
     equations = [(sizes[i], dims.evaluate(sizes[i], values)) for i in order]
-    assert dims.solve(equations) == values
+    assert solving.solve(equations) == values
 
 
 def test_solve_starts_from_what_is_known() -> None:
-    assert dims.solve([(read("n*m"), 12)], {"n": 3}) == {"n": 3, "m": 4}
-    assert dims.solve([(4, 4)]) == {}
+    assert solving.solve([(read("n*m"), 12)], {"n": 3}) == {"n": 3, "m": 4}
+    assert solving.solve([(4, 4)]) == {}
 
 
 @pytest.mark.parametrize(
@@ -463,15 +463,15 @@ def test_solve_starts_from_what_is_known() -> None:
 )
 def test_solve_refuses(equations: list[tuple[str, int]], message: str) -> None:
     with pytest.raises(ShapeError) as caught:
-        dims.solve([(read(text), number) for text, number in equations])
+        solving.solve([(read(text), number) for text, number in equations])
     assert str(caught.value) == message
 
 
 def test_solve_keeps_to_an_upper_bound() -> None:
     n = dims.symbol("n", upper=8)
-    assert dims.solve([(n, 8)]) == {"n": 8}
+    assert solving.solve([(n, 8)]) == {"n": 8}
     with pytest.raises(ShapeError, match="n is 9 here, but it was declared n <= 8"):
-        dims.solve([(n, 9)])
+        solving.solve([(n, 9)])
 
 
 def test_symbols_are_found_inside_quotients_and_maxima() -> None:
@@ -486,7 +486,7 @@ def test_symbols_are_found_inside_quotients_and_maxima() -> None:
 @settings(deadline=None, max_examples=40)
 @given(worlds(), trees(4))
 def test_sympy_gives_the_same_values(world: World, tree: Tree) -> None:
-    expression = dims.to_sympy(as_size(tree, world.symbols))
+    expression = sympy_sizes.to_sympy(as_size(tree, world.symbols))
     for sample, number in numbers(tree, world)[:2]:
         by_symbol = {symbol: sample[symbol.name] for symbol in expression.free_symbols}
         assert int(expression.subs(by_symbol)) == number
@@ -494,11 +494,11 @@ def test_sympy_gives_the_same_values(world: World, tree: Tree) -> None:
 
 def test_sympy_symbols_have_the_sign_of_their_bound() -> None:
     for lower, positive, nonnegative in ((1, True, True), (0, None, True), (-2, None, None)):
-        expression = dims.to_sympy(dims.symbol("n", lower=lower))
+        expression = sympy_sizes.to_sympy(dims.symbol("n", lower=lower))
         assert expression.is_integer
         assert expression.is_positive is positive
         assert expression.is_nonnegative is nonnegative
-    assert dims.to_sympy(7) == 7
+    assert sympy_sizes.to_sympy(7) == 7
 
 
 @settings(deadline=None, max_examples=100)

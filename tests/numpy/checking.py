@@ -47,6 +47,15 @@ class Call:
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        named = [f"{name}={_text(value)}" for name, value in self.kwargs.items()]
+        return f"({', '.join([*map(_text, self.args), *named])})"
+
+
+def _text(argument: Any) -> str:
+    is_array = isinstance(argument, np.ndarray)
+    return f"{argument!r} (strides {argument.strides})" if is_array else repr(argument)
+
 
 def call(*args: Any, **kwargs: Any) -> Call:
     """A call with these arguments."""
@@ -65,28 +74,27 @@ def check_against_numpy(
 ) -> None:
     """Require that a function gives the same on traced arrays as on NumPy's.
 
-    `function` is called with both. `ours` is its counterpart in weft.numpy, which must give the
-    same inside a trace and outside of one; with an `oracle`, which then says what is right,
-    `function` may be the counterpart itself. `tolerance` is in units of the last place of the
-    largest number around, 0 for none.
+    `function` is called with both, unless an `oracle` says what is right. `ours` is its
+    counterpart in weft.numpy, which must give the same inside a trace and outside of one.
+    `tolerance` is in units of the last place of the largest number around.
     """
     given = Call(args, kwargs or {})
     originals = [np.array(array, copy=True) for array in _arrays(given)]
     expected, refusal = _call_numpy(oracle or function, given)
     compare = _Comparison(given, tolerance, exact_zeros)
     forms: dict[str, Function] = {"traced": lambda: _run_traced(function, given)}
-    if ours is not None:
+    if ours is not None and ours is not function:
         forms["traced, of weft.numpy"] = lambda: _run_traced(ours, given)
+    if ours is not None:
         forms["of weft.numpy, outside of a trace"] = lambda: _map(ours, given, _plain)
     for form, run in forms.items():
-        if refusal is not None:
-            _require_refusal(run, form, refusal)
-            continue
         try:
-            actual = run()
-            compare.results(actual, expected)
+            if refusal is not None:
+                _require_refusal(run, refusal)
+            else:
+                compare.results(run(), expected)
         except (AssertionError, *REFUSALS) as error:
-            raise AssertionError(f"{form}: {type(error).__name__}: {error}") from error
+            raise AssertionError(f"{form}, {given}: {type(error).__name__}: {error}") from error
     for array, original in zip(_arrays(given), originals, strict=True):
         assert array.tobytes() == original.tobytes(), "an argument was written to"
 
@@ -110,12 +118,12 @@ def _call_numpy(function: Function, given: Call) -> tuple[Any, Exception | None]
             return None, error
 
 
-def _require_refusal(run: Function, form: str, refusal: Exception) -> None:
+def _require_refusal(run: Function, refusal: Exception) -> None:
     try:
-        run()
+        result = run()
     except REFUSALS:
         return
-    raise AssertionError(f"{form}: NumPy raises {type(refusal).__name__}: {refusal}")
+    raise AssertionError(f"NumPy raises {type(refusal).__name__}: {refusal}; here it is {result}")
 
 
 def _run_traced(function: Function, given: Call) -> Any:
@@ -233,7 +241,8 @@ class _Comparison:
         scale = np.where(np.isfinite(size), size, 0.0)
         if not self.exact_zeros:
             scale = np.maximum(scale, max(self.scale, _largest(expected)))
-        wrong = ~(np.abs(actual - expected) <= self.tolerance * unit * scale)[finite]
+        allowed = self.tolerance * unit * scale[finite]
+        wrong = ~(np.abs(actual[finite] - expected[finite]) <= allowed)
         assert not wrong.any(), f"{actual[finite][wrong]}, expected {expected[finite][wrong]}"
         if self.exact_zeros:
             zeros = finite & (expected == 0)

@@ -25,9 +25,10 @@ from tests.numpy.arrays import (
     integer,
     operand,
     options,
+    plain,
     shape,
 )
-from tests.numpy.checking import Call, Known, call
+from tests.numpy.checking import Call, call
 from tests.numpy.row import Row, rows
 
 # --- from data and from shapes --------------------------------------------------------------------
@@ -92,7 +93,9 @@ def broken_range(draw: Draw) -> Call:
 
 def spaced(draw: Draw) -> Call:
     ends = [operand(draw, of=choice(draw, (), (), (3,)), values="finite") for _ in range(2)]
-    extra = options(draw, endpoint=st.booleans(), dtype=a_dtype(("float32", "float64", "int32")))
+    extra = options(draw, endpoint=st.booleans(), dtype=a_dtype(("float32", "float64")))
+    if any(np.iscomplexobj(plain(end)) for end in ends):
+        extra.pop("dtype", None)
     return call(*ends, integer(draw, 0, 7), **extra, **_axis_of_ends(draw, ends))
 
 
@@ -115,7 +118,7 @@ def geometric(draw: Draw) -> Call:
 
 
 def _axis_of_ends(draw: Draw, ends: list[Any]) -> dict[str, int]:
-    rank = max(np.ndim(end.array if isinstance(end, Known) else 0) for end in ends)
+    rank = max(np.ndim(plain(end)) for end in ends)
     return {"axis": integer(draw, -1, rank)} if chance(draw) else {}
 
 
@@ -210,11 +213,13 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Any:
 
 
 ROWS: list[Row] = [
-    *rows("asarray array ascontiguousarray", data, oracle=None, function=None),
-    *rows("copy", copied),
+    *[Row(f.__name__, data, oracle=f) for f in (np.asarray, np.array, np.ascontiguousarray)],
+    *[Row(f.__name__, nested, oracle=f) for f in (np.asarray, np.array)],
+    Row("array", with_least_rank, oracle=np.array),
+    Row("copy", copied, oracle=np.copy),
     *rows("zeros ones", filled),
     Row("empty", filled, oracle=np.zeros),
-    Row("full", full),
+    Row("full", full, oracle=np.full),
     *rows("zeros_like ones_like", filled_like),
     Row("empty_like", filled_like, oracle=zeros_in_place_of),
     Row("full_like", full_like),
