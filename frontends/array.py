@@ -39,6 +39,10 @@ from weft.frontends.views import Viewed
 _IN_PLACE: Final = frozenset(("fill_diagonal", "put_along_axis"))
 """NumPy functions that write to their first argument."""
 
+_INTO_NUMPY: Final = (
+    "; to write it into an array, make that with weft.numpy.zeros or np.zeros_like(x)"
+)
+
 _OPERANDS: Final = (Tracer, np.ndarray, np.generic, bool, int, float, complex, Dim, list)
 
 
@@ -279,13 +283,13 @@ class TracedArray(Viewed):
         )
 
     def __int__(self) -> int:
-        self._refuse("int()", 'x.astype("int64")')
+        self._refuse("int()", 'x.astype("int64")' + _INTO_NUMPY)
 
     def __float__(self) -> float:
-        self._refuse("float()", 'x.astype("float64"), or leave it an array')
+        self._refuse("float()", 'x.astype("float64"), or leave it an array' + _INTO_NUMPY)
 
     def __complex__(self) -> complex:
-        self._refuse("complex()", 'x.astype("complex128")')
+        self._refuse("complex()", 'x.astype("complex128")' + _INTO_NUMPY)
 
     def item(self, *_: Any) -> Scalar:
         """Refused: the value is not known while tracing."""

@@ -44,11 +44,11 @@ def grad(
     >>> wf.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    with_value = value_and_grad(function, argnums, has_aux, probes)
 
     @functools.wraps(function)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, made = with_value(*args, **kwargs)
+        called = functools.partial(function, **kwargs) if kwargs else function
+        value, made = _differentiate(called, args, argnums, has_aux, probes, want_value=False)
         return (made, value[1]) if has_aux else made
 
     return gradient
@@ -65,31 +65,47 @@ def value_and_grad(
     @functools.wraps(function)
     def both(*args: Any, **kwargs: Any) -> Any:
         called = functools.partial(function, **kwargs) if kwargs else function
-        arguments = flatten_arguments(_name(function), parameter_names(function), args)
-        chosen = _chosen(argnums, len(args), function)
-        marked = _marked(arguments, chosen, function)
-        closure = _close(called, arguments)
-        _require_scalar(closure, has_aux, function)
-        n_results = len(closure.region.results)
-        first = [True] + [False] * (n_results - 1)
-        made = derive.vjp(
-            closure.region, [False] * closure.n_captured + marked, first, tuple(probes)
-        )
-        seed = np.ones((), closure.region.results[0].type.dtype.numpy)
-        results = apply_region(made, [*closure.captured, *arguments.values, seed])
-        value = tree.unflatten(closure.out_tree, results[:n_results])
-        count = sum(marked)
-        gradients = _conjugated(results[n_results : n_results + count])
-        structured = _gradient_tree(gradients, arguments, marked, args, argnums, chosen)
-        if not probes:
-            return value, structured
-        named = dict(zip(probes, results[n_results + count :], strict=True))
-        return value, (structured, named)
+        return _differentiate(called, args, argnums, has_aux, probes, want_value=True)
 
     return both
 
 
+def _differentiate(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    probes: Sequence[str],
+    want_value: bool,
+) -> tuple[Any, Any]:
+    """The value (None where a scalar is not wanted) and the gradient."""
+    arguments = flatten_arguments(_name(function), parameter_names(function), args)
+    chosen = _chosen(argnums, len(args), function)
+    marked = _marked(arguments, chosen, function)
+    closure = _close(function, arguments)
+    _require_scalar(closure, has_aux, function)
+    n_results = len(closure.region.results)
+    first = [True] + [False] * (n_results - 1)
+    made = derive.vjp(closure.region, [False] * closure.n_captured + marked, first, tuple(probes))
+    keep = [want_value] + [True] * (len(made.results) - 1)
+    seed = np.ones((), closure.region.results[0].type.dtype.numpy)
+    results = apply_region(
+        derive.TRANSFORMS.prune(made, keep), [*closure.captured, *arguments.values, seed]
+    )
+    if not want_value:
+        results = [None, *results]
+    value = tree.unflatten(closure.out_tree, results[:n_results])
+    count = sum(marked)
+    gradients = _conjugated(results[n_results : n_results + count])
+    structured = _gradient_tree(gradients, arguments, marked, args, argnums, chosen)
+    if not probes:
+        return value, structured
+    return value, (structured, dict(zip(probes, results[n_results + count :], strict=True)))
+
+
 def _name(function: Callable[..., Any]) -> str:
+    if isinstance(function, functools.partial):
+        return _name(function.func)
     return getattr(function, "__name__", type(function).__name__)
 
 

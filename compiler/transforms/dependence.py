@@ -92,6 +92,8 @@ def narrowed(sizes: Sequence[int], axes: Sequence[int]) -> Sizes:
 
 def collapse(rows: Rows, sizes: Sequence[int], axes: Sequence[int]) -> Rows:
     """The elements of an array with those along the axes made one, which has the inputs of all."""
+    if not axes:
+        return rows
     narrow = narrowed(sizes, axes)
     targets = np.broadcast_to(numbered(narrow), tuple(sizes)).reshape(-1)
     return rows.merge(targets, np.arange(rows.count), math.prod(narrow))
@@ -154,7 +156,7 @@ def reduced(op: Op, facts: Sequence[Fact], number: int, result: Value) -> Rows:
 def along_axes(op: Op, facts: Sequence[Fact], number: int, result: Value) -> Rows:
     """Each line along the axes depends on the whole line."""
     sizes = shape_of(op.operands[number])
-    axes = op.attributes.get("axes") or (op.attributes["axis"],)
+    axes = op.attributes["axes"] if "axes" in op.attributes else (op.attributes["axis"],)
     rows = collapse(facts[number].inputs(), sizes, axes)
     return stretch(rows, narrowed(sizes, axes), shape_of(result))
 
@@ -167,9 +169,7 @@ def cumulated(op: Op, facts: Sequence[Fact], number: int, result: Value) -> Rows
 def _up_to(rows: Rows, sizes: Sizes, axis: int, reverse: bool) -> Rows:
     """Each element has the inputs of all up to it along an axis, gathered in doubling steps."""
     numbers = numbered(sizes)
-    position = np.expand_dims(
-        np.arange(sizes[axis]), [i for i in range(len(sizes)) if i != axis]
-    )
+    position = np.expand_dims(np.arange(sizes[axis]), [i for i in range(len(sizes)) if i != axis])
     stride, step = math.prod(sizes[axis + 1 :]), 1
     while step < sizes[axis]:
         shift = -step if reverse else step
@@ -267,9 +267,6 @@ def _as_matrices(op: Op, number: int, array: Array) -> Array:
     """An operand's array with axes merged into three: batch, free, contracted."""
     side = ("lhs", "rhs")[number]
     batch, contract = op.attributes[f"{side}_batch"], op.attributes[f"{side}_contract"]
-    if number == 1:
-        # Contracted axes are paired by their place in the attribute, not in the operand.
-        assert len(contract) == len(op.attributes["lhs_contract"])
     free = [axis for axis in range(array.ndim) if axis not in (*batch, *contract)]
     merged = [math.prod(array.shape[axis] for axis in group) for group in (batch, free, contract)]
     return array.transpose(*batch, *free, *contract).reshape(merged)
@@ -325,9 +322,7 @@ def convolved(op: Op, facts: Sequence[Fact], number: int, result: Value) -> Rows
     ).reshape(groups, batch * math.prod(positions), outputs // groups)
     if number == 0:
         return _products(facts[0].inputs(), patches(numbers) - 1, kernels(other), target)
-    return _products(
-        facts[1].inputs(), kernels(numbers) - 1, patches(other), target.swapaxes(1, 2)
-    )
+    return _products(facts[1].inputs(), kernels(numbers) - 1, patches(other), target.swapaxes(1, 2))
 
 
 def windowed(op: Op, facts: Sequence[Fact], number: int, result: Value) -> Rows:

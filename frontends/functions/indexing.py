@@ -211,7 +211,7 @@ def _mask_error(mask: Value) -> Exception:
 
 
 def _ellipsis_splits(items: list[Any]) -> bool:
-    """Whether an ellipsis is between indices, which in NumPy parts them even if it fills nothing."""
+    """Whether an ellipsis is between indices: in NumPy it parts them even if it fills nothing."""
     indices = [not (i is None or i is Ellipsis or isinstance(i, slice)) for i in items]
     places = [i for i, item in enumerate(items) if item is Ellipsis]
     return any(any(indices[:place]) and any(indices[place:]) for place in places)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from weft.compiler.ir.build import constant
 from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import format_shape
 from weft.compiler.ops import linalg as primitives
 from weft.compiler.ops.arithmetic import mul
-from weft.compiler.ops.special import exp
+from weft.compiler.ops.logic import eq, select
+from weft.compiler.ops.reduction import reduce_prod
+from weft.compiler.ops.shape import iota
 from weft.frontends.functions import contraction, diagonals
 from weft.frontends.functions.along import swap_last
 from weft.frontends.functions.core import (
-    cast,
     lift,
     normalize_axis,
     reshape,
@@ -144,9 +146,18 @@ def slogdet(a: ArrayLike) -> SlogdetResult:
 
 
 def det(a: ArrayLike) -> Tracer:
-    """As `numpy.linalg.det`."""
-    sign, logarithm = primitives.slogdet.emit(square_matrices("det", a))
-    return wrap(mul(sign, cast(exp(logarithm), sign.type.dtype)))
+    """As `numpy.linalg.det`: the product of the pivots, so that a singular matrix has a gradient."""
+    value = square_matrices("det", a)
+    packed, pivots, _ = primitives.lu.emit(value)
+    last = value.type.rank - 2
+    on_diagonal = lift(diagonals.diagonal(wrap(packed), 0, -2, -1))
+    own_row = iota(dtype=pivots.type.dtype, shape=pivots.type.shape, axis=last)
+    swapped = select(eq(pivots, own_row), _one(value, 1), _one(value, -1))
+    return wrap(reduce_prod(mul(on_diagonal, swapped), axes=(last,)))
+
+
+def _one(like: Value, sign: int) -> Value:
+    return constant(sign, like.type.dtype)
 
 
 # --- factorisations ----------------------------------------------------------------------------

@@ -117,15 +117,13 @@ def _floats(generator: np.random.Generator, target: tuple[int, ...], values: str
 
 def laid_out(draw: Draw, made: Array) -> Array:
     """The same elements in another order in memory."""
-    layout = draw(st.sampled_from(LAYOUTS))
+    layout = draw(st.sampled_from(LAYOUTS)) if made.ndim else "C"
     backwards = (slice(None, None, -1),) * made.ndim
-    if layout == "F":
-        return np.asfortranarray(made)
     if layout == "reversed":
-        return made[backwards].copy()[backwards] if made.ndim else made
-    if layout == "strided" and made.ndim:
+        return made[backwards].copy()[backwards]
+    if layout == "strided":
         return np.repeat(made, 2, axis=-1)[..., ::2]
-    return np.ascontiguousarray(made) if made.ndim else made
+    return made.copy(order="F" if layout == "F" else "C")
 
 
 def like(draw: Draw, other: Array, dtypes: Sequence[str] = ALL, values: str = "any") -> Array:

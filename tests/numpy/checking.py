@@ -80,7 +80,7 @@ def check_against_numpy(
     """
     given = Call(args, kwargs or {})
     originals = [np.array(array, copy=True) for array in _arrays(given)]
-    expected, refusal = _call_numpy(oracle or function, given)
+    expected, refusal, warned = _call_numpy(oracle or function, given)
     compare = _Comparison(given, tolerance, exact_zeros)
     forms: dict[str, Function] = {"traced": lambda: _run_traced(function, given)}
     if ours is not None and ours is not function:
@@ -89,10 +89,13 @@ def check_against_numpy(
         forms["of weft.numpy, outside of a trace"] = lambda: _map(ours, given, _plain)
     for form, run in forms.items():
         try:
-            if refusal is not None:
-                _require_refusal(run, refusal)
-            else:
-                compare.results(run(), expected)
+            with warnings.catch_warnings():
+                for category in warned:
+                    warnings.simplefilter("ignore", category)
+                if refusal is not None:
+                    _require_refusal(run, refusal)
+                else:
+                    compare.results(run(), expected)
         except (AssertionError, *REFUSALS) as error:
             raise AssertionError(f"{form}, {given}: {type(error).__name__}: {error}") from error
     for array, original in zip(_arrays(given), originals, strict=True):
@@ -109,13 +112,18 @@ def check_graph(graph: Graph) -> Graph:
 # --- calling --------------------------------------------------------------------------------------
 
 
-def _call_numpy(function: Function, given: Call) -> tuple[Any, Exception | None]:
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+def _call_numpy(
+    function: Function, given: Call
+) -> tuple[Any, Exception | None, set[type[Warning]]]:
+    """What NumPy returns, what it raises, and the kinds of warnings it gives."""
+    result, refusal = None, None
+    with warnings.catch_warnings(record=True) as caught, np.errstate(all="warn"):
+        warnings.simplefilter("always")
         try:
-            return _map(function, given, _plain), None
+            result = _map(function, given, _plain)
         except REFUSALS as error:
-            return None, error
+            refusal = error
+    return result, refusal, {warning.category for warning in caught}
 
 
 def _require_refusal(run: Function, refusal: Exception) -> None:

@@ -1,0 +1,369 @@
+"""Which elements of a region's results depend on which elements of its parameters.
+
+Found from the graph alone, without running it on numbers. The pattern of a Jacobian is that of the
+linear part of the region's derivative, so rules that users gave, `stop_gradient` and integers count
+as they do in derivatives. Patterns may be too large, never too small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from weft.compiler.ir.errors import BoundsError, ShapeError
+from weft.compiler.ir.graph import Constant, Graph, Op, Region, Value
+from weft.compiler.ir.walk import walk
+from weft.compiler.transforms import derive, rows
+from weft.compiler.transforms.dependence import (
+    Fact,
+    everything,
+    numbered,
+    rule_of,
+    shape_of,
+    size_of,
+)
+from weft.compiler.transforms.prune import prune_region
+from weft.compiler.transforms.rows import Rows
+from weft.compiler.transforms.support import fold, is_plain, nonzero
+
+MOST_UNROLLED: Final = 20_000
+"""How many ops a loop may come to when each of its steps is analysed on its own."""
+MOST_ROUNDS: Final = 64
+"""After how many rounds the elements of a loop's carry are no longer told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class JacobianPattern:
+    """The pattern as a scipy.sparse.csr_array of bools [elements of all results, elements of the
+    marked parameters], and whether only reverse mode can compute the Jacobian.
+    """
+
+    matrix: Any
+    needs_reverse: bool
+
+
+def jacobian_pattern(region: Region, marked: Sequence[bool]) -> JacobianPattern:
+    """The pattern of the derivatives of a region's results by its marked parameters."""
+    for value in (*region.parameters, *region.results):
+        if not value.type.is_static:
+            raise ShapeError(f"{value.type} has a symbolic size; a pattern needs numbers")
+    region = prune_region(region)
+    made = derive.TRANSFORMS.split(region, marked, [False] * len(region.results))
+    sizes = [size_of(p) for p, mark in zip(region.parameters, marked, strict=True) if mark]
+    n_inputs = sum(sizes)
+    known = facts_of(made.known, [Fact() for _ in region.parameters], n_inputs)
+    starts = np.cumsum([0, *sizes])
+    tangents = [
+        Fact(rows.inputs(int(start), size, n_inputs))
+        for start, size in zip(starts, sizes, strict=False)
+    ]
+    residuals = known[len(region.results) :]
+    found = iter(facts_of(made.linear, [*residuals, *tangents], n_inputs))
+    parts = [
+        _filled(next(found) if has else Fact(), result, n_inputs)
+        for result, has in zip(region.results, made.has, strict=True)
+    ]
+    matrix = rows.stack([rows.none(0, n_inputs), *parts]).matrix
+    matrix.sort_indices()
+    needs_reverse = any(op.name == "reverse_rule" for op in walk(Graph("linear", made.linear)))
+    return JacobianPattern(matrix, needs_reverse)
+
+
+def facts_of(region: Region, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
+    """What is known of a region's results, from what is known of its parameters."""
+    known: dict[Value, Fact] = dict(zip(region.parameters, facts, strict=True))
+    last = {operand: op for op in region.ops for operand in op.operands}
+    kept = set(region.results)
+
+    def read(value: Value) -> Fact:
+        return Fact(value=value.array) if isinstance(value, Constant) else known[value]
+
+    for op in region.ops:
+        known.update(
+            zip(op.results, _apply(op, list(map(read, op.operands)), n_inputs), strict=True)
+        )
+        for operand in op.operands:
+            if last[operand] is op and operand not in kept:
+                known.pop(operand, None)
+    return [read(result) for result in region.results]
+
+
+def _apply(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
+    """What is known of an op's results."""
+    if op.name in _WITH_REGIONS:
+        return _WITH_REGIONS[op.name](op, facts, n_inputs)
+    if not is_plain(op):
+        return [_all_together(facts, result) for result in op.results]
+    values = fold(op, facts)
+    if values is not None:
+        return [Fact(value=value) for value in values]
+    mask = nonzero(op, facts)
+    return [Fact(_rows(op, facts, result), nonzero=mask) for result in op.results]
+
+
+def _rows(op: Op, facts: Sequence[Fact], result: Value) -> Rows | None:
+    """The inputs of a result's elements, through all operands that have some."""
+    if not size_of(result):
+        return None
+    rule, found = rule_of(op), []
+    for number, fact in enumerate(facts):
+        if fact.rows is None:
+            continue
+        try:
+            found.append(rule(op, facts, number, result))
+        except BoundsError:
+            found.append(everything(op, facts, number, result))
+    return _or_none(rows.union(found)) if found else None
+
+
+def _or_none(made: Rows) -> Rows | None:
+    return made if made.total else None
+
+
+def _all_together(facts: Sequence[Fact], result: Value) -> Fact:
+    """The result of an op of which nothing is known but its operands."""
+    found = [fact.rows.together() for fact in facts if fact.rows is not None]
+    return Fact(rows.union(found).repeat(size_of(result)) if found else None)
+
+
+def _filled(fact: Fact, value: Value, n_inputs: int) -> Rows:
+    return rows.none(size_of(value), n_inputs) if fact.rows is None else fact.rows
+
+
+# --- ops with regions ---------------------------------------------------------------------------
+
+
+def _called(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
+    return facts_of(op.regions[0], facts, n_inputs)
+
+
+def _switched(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
+    """The branch that is taken, if that is known, else what any branch may give."""
+    index, *operands = facts
+    regions: Sequence[Region] = op.regions
+    if index.value is not None:
+        regions = [regions[min(max(int(index.value), 0), len(regions) - 1)]]
+    branches = [facts_of(region, operands, n_inputs) for region in regions]
+    if len(branches) == 1:
+        return branches[0]
+    chosen = [_either(column) for column in zip(*branches, strict=True)]
+    return [_with_all(fact, index, r) for fact, r in zip(chosen, op.results, strict=True)]
+
+
+def _either(facts: Sequence[Fact]) -> Fact:
+    """What holds of a value that is one of several."""
+    found = [fact.rows for fact in facts if fact.rows is not None]
+    masks = [fact.support for fact in facts]
+    known = [mask for mask in masks if mask is not None]
+    mask = np.logical_or.reduce(known) if len(known) == len(masks) else None
+    return Fact(rows.union(found) if found else None, nonzero=mask)
+
+
+def _with_all(fact: Fact, decider: Fact, value: Value) -> Fact:
+    """A value that also depends on everything that decides how it is computed."""
+    if decider.rows is None:
+        return fact
+    spread = decider.rows.repeat(size_of(value))
+    return Fact(
+        spread if fact.rows is None else rows.union([fact.rows, spread]), None, fact.nonzero
+    )
+
+
+def _reversed_rule(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
+    """The linear part of a custom_vjp: its backward rule, turned around."""
+    (backward,) = op.regions
+    n_residuals = len(backward.parameters) - len(op.results)
+    sizes = [size_of(result) for result in op.results]
+    tangents, operands = facts[n_residuals:], op.operands[n_residuals:]
+    if not all(value.type.is_static for value in (*op.results, *operands)):
+        return [_all_together(tangents, result) for result in op.results]
+    starts, total = np.cumsum([0, *sizes]), sum(sizes)
+    given = [
+        Fact(rows.inputs(int(start), size, total))
+        for start, size in zip(starts, sizes, strict=False)
+    ]
+    made = facts_of(backward, [*facts[:n_residuals], *given], total)
+    back = rows.stack(
+        [_filled(fact, value, total) for fact, value in zip(made, operands, strict=True)]
+    )
+    of_tangents = rows.stack(
+        [_filled(fact, value, n_inputs) for fact, value in zip(tangents, operands, strict=True)]
+    )
+    forward = back.turned().along(of_tangents)
+    return [
+        Fact(_or_none(forward.take(np.arange(start, start + size))))
+        for start, size in zip(starts, sizes, strict=False)
+    ]
+
+
+# --- loops --------------------------------------------------------------------------------------
+
+
+def _scanned(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
+    """Step by step if that is not too much, else what holds of all steps together."""
+    (body,) = op.regions
+    length = op.attributes["length"]
+    if isinstance(length, int) and length * _cost(body) <= MOST_UNROLLED:
+        return _unrolled(op, facts, n_inputs)
+    first = op.attributes["n_consts"] + op.attributes["n_carry"]
+    consts, carry = facts[: op.attributes["n_consts"]], facts[op.attributes["n_consts"] : first]
+    steps = [
+        _any_step(fact, sequence, parameter)
+        for fact, sequence, parameter in zip(
+            facts[first:], op.operands[first:], body.parameters[first:], strict=True
+        )
+    ]
+    made = _repeated(
+        carry,
+        op.results,
+        lambda current: facts_of(body, [*consts, *current, *steps], n_inputs),
+    )
+    count = len(carry)
+    outs = zip(made[count:], op.results[count:], body.results[count:], strict=True)
+    return [*made[:count], *[_every_step(fact, stacked, step) for fact, stacked, step in outs]]
+
+
+def _cost(region: Region) -> int:
+    """How many ops the analysis of a region looks at."""
+    total = 1
+    for op in region.ops:
+        inner = sum(_cost(region) for region in op.regions)
+        length = op.attributes.get("length", 1) if op.name == "scan" else 1
+        total += 1 + inner * (length if isinstance(length, int) else 1)
+    return total
+
+
+def _unrolled(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
+    (body,) = op.regions
+    n_consts, n_carry = op.attributes["n_consts"], op.attributes["n_carry"]
+    first, length = n_consts + n_carry, op.attributes["length"]
+    consts, carry = facts[:n_consts], list(facts[n_consts:first])
+    outs: list[list[Fact]] = [[] for _ in range(length)]
+    for i in reversed(range(length)) if op.attributes["reverse"] else range(length):
+        steps = [
+            _step(fact, i, parameter)
+            for fact, parameter in zip(facts[first:], body.parameters[first:], strict=True)
+        ]
+        made = facts_of(body, [*consts, *carry, *steps], n_inputs)
+        carry, outs[i] = made[:n_carry], made[n_carry:]
+    columns = zip(*outs, strict=True) if length else [()] * (len(op.results) - n_carry)
+    return [
+        *carry,
+        *[
+            _stacked(column, step, n_inputs)
+            for column, step in zip(columns, body.results[n_carry:], strict=True)
+        ],
+    ]
+
+
+def _step(fact: Fact, i: int, parameter: Value) -> Fact:
+    """One step of a sequence."""
+    size = size_of(parameter)
+    return Fact(
+        None
+        if fact.rows is None
+        else _or_none(fact.rows.take(np.arange(i * size, (i + 1) * size))),
+        None if fact.value is None else fact.value[i],
+        None if fact.nonzero is None else fact.nonzero[i],
+    )
+
+
+def _stacked(steps: Sequence[Fact], step: Value, n_inputs: int) -> Fact:
+    """The steps one after the other."""
+    found = None
+    if any(fact.rows is not None for fact in steps):
+        found = rows.stack([_filled(fact, step, n_inputs) for fact in steps])
+        found = found if step.type.is_static else found.together()
+    values = [fact.value for fact in steps if fact.value is not None]
+    if steps and len(values) == len(steps):
+        return Fact(found, np.stack(values))
+    masks = [fact.support for fact in steps]
+    known = [mask for mask in masks if mask is not None]
+    if not known or not step.type.is_static:
+        return Fact(found)
+    sizes = shape_of(step)
+    full = [np.ones(sizes, np.bool_) if mask is None else mask for mask in masks]
+    return Fact(found, nonzero=np.stack(full))
+
+
+def _any_step(fact: Fact, sequence: Value, step: Value) -> Fact:
+    """What holds of every step of a sequence."""
+    if not sequence.type.is_static:
+        return Fact(None if fact.rows is None else fact.rows.repeat(size_of(step)))
+    mask = fact.support
+    mask = None if mask is None else np.any(mask, axis=0)
+    if fact.rows is None:
+        return Fact(nonzero=mask)
+    elements = np.broadcast_to(numbered(shape_of(step)), shape_of(sequence)).reshape(-1)
+    merged = fact.rows.merge(elements, np.arange(fact.rows.count), size_of(step))
+    return Fact(_or_none(merged), nonzero=mask)
+
+
+def _every_step(fact: Fact, stacked: Value, step: Value) -> Fact:
+    """A stack of steps of each of which the same holds."""
+    if fact.rows is None or not size_of(stacked):
+        return Fact()
+    if not stacked.type.is_static:
+        return Fact(fact.rows.together())
+    elements = np.broadcast_to(numbered(shape_of(step)), shape_of(stacked))
+    return Fact(fact.rows.take(elements))
+
+
+def _repeated(
+    start: Sequence[Fact], carry: Sequence[Value], step: Callable[[list[Fact]], list[Fact]]
+) -> list[Fact]:
+    """What a step makes of a carry of which the same holds before and after it."""
+    current = [Fact(fact.rows) for fact in start]
+    for round in range(MOST_ROUNDS + len(start) + 2):
+        made = step(current)
+        grown = [_either([old, Fact(new.rows)]) for old, new in zip(current, made, strict=False)]
+        if round >= MOST_ROUNDS:
+            grown = [_all_together([f], v) for f, v in zip(grown, carry, strict=False)]
+        if list(map(_total, grown)) == list(map(_total, current)):
+            break
+        current = grown
+    return [*current, *made[len(current) :]]
+
+
+def _total(fact: Fact) -> int:
+    return 0 if fact.rows is None else fact.rows.total
+
+
+def _looped(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
+    """A while loop, in which the condition decides over everything."""
+    condition, body = op.regions
+    n_consts = op.attributes["n_consts"]
+    consts = facts[:n_consts]
+    carried = op.results[: len(facts) - n_consts]
+
+    def step(current: list[Fact]) -> list[Fact]:
+        (test,) = facts_of(condition, [*consts, *current], n_inputs)
+        made = facts_of(body, [*consts, *current], n_inputs)
+        return [_with_all(f, test, value) for f, value in zip(made, body.results, strict=True)]
+
+    made = _repeated(facts[n_consts:], carried, step)
+    recorded = made[len(carried) :]
+    return [
+        *made[: len(carried)],
+        *[_all_together([f], r) for f, r in zip(recorded, op.results[len(carried) :], strict=True)],
+    ]
+
+
+_WITH_REGIONS: Final[Mapping[str, Callable[[Op, Sequence[Fact], int], list[Fact]]]] = (
+    MappingProxyType(
+        {
+            "call": _called,
+            "checkpoint": _called,
+            "custom_jvp": _called,
+            "custom_vjp": _called,
+            "reverse_rule": _reversed_rule,
+            "switch": _switched,
+            "scan": _scanned,
+            "while": _looped,
+        }
+    )
+)
