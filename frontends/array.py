@@ -241,13 +241,14 @@ class TracedArray(Viewed):
     ) -> Any:
         ours = BY_NUMPY.get(function)
         name = getattr(function, "__name__", str(function))
-        if name in views.METHODS and args and isinstance(args[0], TracedArray):
-            return getattr(args[0], name)(*args[1:], **kwargs)
         if ours is None:
             raise core.trace_error(
                 f"{function.__module__}.{name} is not supported on traced arrays"
             )
+        base = args[0] if args and isinstance(args[0], TracedArray) else None
         try:
+            if base is not None and name in views.FUNCTIONS:
+                return base.view_by(ours, name, args[1:], kwargs)
             result = located(ours, *args, **kwargs)
         except TypeError as error:
             if isinstance(error, WeftError) or "argument" not in str(error):
@@ -255,12 +256,9 @@ class TracedArray(Viewed):
             raise core.trace_error(
                 f"{error} (of the traced version of numpy.{ours.__name__})"
             ) from None
-        base = args[0] if args and isinstance(args[0], TracedArray) else None
         if base is not None and name in _IN_PLACE:
             base.assign(result.value, f"x = weft.numpy.{name}(x, ...)")
             return None
-        if base is not None and name in views.FUNCTIONS:
-            return base.view_by(ours, name, result, (args[1:], kwargs))
         return result
 
     # --- what needs the value, which is not known ---

@@ -12,24 +12,25 @@ from typing import Any, Final
 import numpy as np
 
 from weft.compiler.ir.errors import ShapeError
-from weft.compiler.ir.graph import Value
+from weft.compiler.ir.graph import Result, Value
 from weft.compiler.ir.types import Shape
 from weft.compiler.ops.conversion import complex_, imag, real
 from weft.frontends.functions import core, manipulation
 from weft.frontends.trace import Tracer, View, current_trace, located, user_line
 
-METHODS: Final = frozenset(("reshape", "transpose", "ravel", "squeeze", "swapaxes"))
-"""NumPy functions that are methods here."""
-
-_PERMUTATIONS: Final = frozenset(("moveaxis", "rollaxis", "matrix_transpose"))
-_RESHAPES: Final = frozenset(("expand_dims", "atleast_1d", "atleast_2d", "atleast_3d"))
+_PERMUTATIONS: Final = frozenset(
+    ("transpose", "swapaxes", "moveaxis", "rollaxis", "matrix_transpose")
+)
+_RESHAPES: Final = frozenset(
+    ("reshape", "squeeze", "expand_dims", "atleast_1d", "atleast_2d", "atleast_3d")
+)
 _READ_ONLY: Final = frozenset(
     ("broadcast_to", "flip", "fliplr", "flipud", "rot90", "diagonal")
     + ("split", "array_split", "hsplit", "vsplit", "dsplit", "unstack")
 )
 """NumPy functions whose results follow writes to the array, but are not written to here."""
 
-FUNCTIONS: Final = _PERMUTATIONS | _RESHAPES | _READ_ONLY | {"real", "imag"}
+FUNCTIONS: Final = _PERMUTATIONS | _RESHAPES | _READ_ONLY | {"ravel", "real", "imag"}
 """NumPy functions that return views of their first argument."""
 
 
@@ -76,8 +77,9 @@ class Viewed(Tracer):
         return self._reshaped_view(located(manipulation.reshape, self, target, order=order), order)
 
     def ravel(self, order: str = "C") -> Any:
-        """As `numpy.ndarray.ravel`."""
-        return self.reshape(-1, order=order)
+        """As `numpy.ndarray.ravel`, which copies what is not contiguous."""
+        raveled = located(manipulation.reshape, self, -1, order=order)
+        return self._reshaped_view(raveled, order, contiguous=True)
 
     def squeeze(self, axis: Any = None) -> Any:
         """As `numpy.ndarray.squeeze`."""
@@ -108,39 +110,55 @@ class Viewed(Tracer):
         self.imag[...] = new
 
     def view_by(
-        self, function: Callable[..., Any], name: str, result: Any, arguments: tuple[Any, Any]
+        self, function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """What `numpy.name(self, *args, **kwargs)` made, as views of this array; `function` is the
+        """What `numpy.name(self, *args, **kwargs)` makes, as views of this array; `function` is the
         traced version.
         """
-        args, kwargs = arguments
         if name in ("real", "imag"):
             return getattr(self, name)
+        if name == "ravel":
+            return self.ravel(*args, **kwargs)
+        result = located(function, self, *args, **kwargs)
         if name in _PERMUTATIONS:
-            # NumPy permutes sizes that are the numbers of their axes.
-            numbered = np.empty(tuple(range(self.type.rank)))
-            return self.transpose(*getattr(np, name)(numbered, *args, **kwargs).shape)
+            return self._permuted_view(result.value)
+        if name in _RESHAPES and isinstance(result, tuple):
+            pairs = zip((self, *args), result, strict=True)
+            return tuple([a._reshaped_view(r) if isinstance(a, Viewed) else r for a, r in pairs])
         if name in _RESHAPES:
-            return self._reshaped_view(result)
+            has_order = name == "reshape" and len(args) > 1
+            return self._reshaped_view(result, args[1] if has_order else kwargs.get("order", "C"))
         if isinstance(result, Tracer):
             return self._follow(result.value, lambda array: function(array, *args, **kwargs))
-        return [
+        return type(result)(
             self._follow(part.value, lambda array, i=i: function(array, *args, **kwargs)[i])  # type: ignore[misc]
             for i, part in enumerate(result)
-        ]
+        )
+
+    def _permuted_view(self, value: Value) -> Any:
+        """The view that a transpose of this array is; it is the array itself if no axis moved."""
+        order = range(self.type.rank)
+        if isinstance(value, Result) and value is not current_trace().read(self):
+            order = value.op.attributes["permutation"]
+        inverse = np.argsort(order).tolist()
+        return self._view_of(
+            lambda base: core.transpose(base, order),
+            lambda _, new: core.transpose(new, inverse),
+            value,
+        )
 
     def _follow(self, value: Value, function: Callable[[Any], Any]) -> Any:
         wrap = self.region_trace.wrap
         return self._view_of(lambda base: function(wrap(base)).value, None, value)
 
-    def _reshaped_view(self, reshaped: Tracer, order: str = "C") -> Any:
-        """A view for certain if only size-1 axes come or go, or if this array has its own memory,
-        in row-major order.
+    def _reshaped_view(self, reshaped: Tracer, order: str = "C", contiguous: bool = False) -> Any:
+        """A view for certain if this array has its own memory, in row-major order, or if only
+        size-1 axes come or go and the result need not be `contiguous`.
         """
         target, original = reshaped.type.shape, self.type.shape
-        if _without_ones(target) != _without_ones(original) and (
-            order != "C" or self._view is not None
-        ):
+        same = _without_ones(target) == _without_ones(original)
+        own = self._view is None and (order == "C" or same)
+        if not own and (contiguous or not same):
             wrap = self.region_trace.wrap
             return self._view_of(
                 lambda value: manipulation.reshape(wrap(value), target, order=order).value,

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from weft.compiler.ir.errors import ShapeError
 
@@ -190,6 +190,15 @@ class Dim:
         if _or(lower(self), 0) > 0 or _or(upper(self), 0) < 0:
             return True
         raise ShapeError(f"cannot decide whether the symbolic size {self} is zero")
+
+    def __truediv__(self, other: object) -> NoReturn:
+        raise ShapeError(
+            f"the symbolic size {self} is known when the program runs, so it has no quotient here; "
+            "dividing an array by it works, and weft.numpy.asarray(size) is an array. Functions of "
+            "weft.numpy take it as it is (arange, zeros, ...), plain numpy's array creation does not"
+        )
+
+    __rtruediv__ = __truediv__
 
     def __index__(self) -> int:
         raise ShapeError(

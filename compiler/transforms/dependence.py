@@ -294,7 +294,7 @@ def _products(rows: Rows, index: Ints, mask: Mask | None, target: Ints) -> Rows:
 
 def convolved(op: Op, facts: Sequence[Fact], number: int, result: Value) -> Rows:
     """A convolution as one matrix product of windows and kernels per group."""
-    (lhs, rhs), groups = op.operands, op.attributes["groups"]
+    rhs, groups = op.operands[1], op.attributes["groups"]
     windows = Windows(
         window=rhs.type.shape[2:],
         strides=op.attributes["strides"],

@@ -7,6 +7,7 @@ as they do in derivatives. Patterns may be too large, never too small.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -245,8 +246,10 @@ def _unrolled(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
     outs: list[list[Fact]] = [[] for _ in range(length)]
     for i in reversed(range(length)) if op.attributes["reverse"] else range(length):
         steps = [
-            _step(fact, i, parameter)
-            for fact, parameter in zip(facts[first:], body.parameters[first:], strict=True)
+            _step(fact, i, sequence, size_of(parameter))
+            for fact, sequence, parameter in zip(
+                facts[first:], op.operands[first:], body.parameters[first:], strict=True
+            )
         ]
         made = facts_of(body, [*consts, *carry, *steps], n_inputs)
         carry, outs[i] = made[:n_carry], made[n_carry:]
@@ -260,13 +263,13 @@ def _unrolled(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
     ]
 
 
-def _step(fact: Fact, i: int, parameter: Value) -> Fact:
-    """One step of a sequence."""
-    size = size_of(parameter)
+def _step(fact: Fact, i: int, sequence: Value, size: int) -> Fact:
+    """One step, of this size, of a sequence."""
+    if not sequence.type.is_static:
+        return Fact(None if fact.rows is None else fact.rows.repeat(size))
+    own = np.arange(i * size, (i + 1) * size)
     return Fact(
-        None
-        if fact.rows is None
-        else _or_none(fact.rows.take(np.arange(i * size, (i + 1) * size))),
+        None if fact.rows is None else _or_none(fact.rows.take(own)),
         None if fact.value is None else fact.value[i],
         None if fact.nonzero is None else fact.nonzero[i],
     )
@@ -318,15 +321,15 @@ def _repeated(
 ) -> list[Fact]:
     """What a step makes of a carry of which the same holds before and after it."""
     current = [Fact(fact.rows) for fact in start]
-    for round in range(MOST_ROUNDS + len(start) + 2):
+    for number in itertools.count():
         made = step(current)
         grown = [_either([old, Fact(new.rows)]) for old, new in zip(current, made, strict=False)]
-        if round >= MOST_ROUNDS:
+        if number >= MOST_ROUNDS:
             grown = [_all_together([f], v) for f, v in zip(grown, carry, strict=False)]
         if list(map(_total, grown)) == list(map(_total, current)):
-            break
+            return [*current, *made[len(current) :]]
         current = grown
-    return [*current, *made[len(current) :]]
+    raise AssertionError("sets that only grow come to an end")
 
 
 def _total(fact: Fact) -> int:

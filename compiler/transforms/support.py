@@ -98,8 +98,10 @@ def _elementwise(op: Op, facts: Sequence[Fact]) -> Mask | None:
     ]
     with np.errstate(all="ignore"):
         at_zero = np.asarray(op.definition.reference(*operands, **op.attributes) != 0)
-    unknown = [fact.nonzero for fact in facts if fact.value is None]
-    return np.logical_or.reduce([at_zero, *unknown])
+    for fact in facts:
+        if fact.value is None and fact.nonzero is not None:
+            at_zero = at_zero | fact.nonzero
+    return at_zero
 
 
 def _product(op: Op, facts: Sequence[Fact]) -> Mask:
@@ -140,7 +142,7 @@ def _scattered(op: Op, facts: Sequence[Fact]) -> Mask | None:
 
 def _sum(op: Op, facts: Sequence[Fact]) -> Mask:
     (mask,) = _supports(op, facts)
-    return np.any(mask, axis=op.attributes["axes"])
+    return np.asarray(np.any(mask, axis=op.attributes["axes"]))
 
 
 def _contraction(op: Op, facts: Sequence[Fact]) -> Mask:

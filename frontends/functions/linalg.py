@@ -146,7 +146,7 @@ def slogdet(a: ArrayLike) -> SlogdetResult:
 
 
 def det(a: ArrayLike) -> Tracer:
-    """As `numpy.linalg.det`: the product of the pivots, so that a singular matrix has a gradient."""
+    """As `numpy.linalg.det`: a product of pivots, so that singular matrices have gradients."""
     value = square_matrices("det", a)
     packed, pivots, _ = primitives.lu.emit(value)
     last = value.type.rank - 2

@@ -105,7 +105,7 @@ def _counts(repeats: Any) -> Size | np.ndarray[Any, Any]:
         return as_size(repeats)
     if known.size == 1:
         return int(known.item())
-    return known
+    return known if known.size else known.astype(np.int64)
 
 
 def _repeat_evenly(value: Value, count: Size, axis: int) -> Value:

@@ -71,20 +71,22 @@ def check_against_numpy(
     oracle: Function | None = None,
     tolerance: float = 16.0,
     exact_zeros: bool = False,
+    same_graph: bool = True,
 ) -> None:
     """Require that a function gives the same on traced arrays as on NumPy's.
 
     `function` is called with both, unless an `oracle` says what is right. `ours` is its
-    counterpart in weft.numpy, which must give the same inside a trace and outside of one.
-    `tolerance` is in units of the last place of the largest number around.
+    counterpart in weft.numpy, which must give the same inside a trace and outside of one,
+    and, if `same_graph`, by the same ops. `tolerance` is in units of the last place of the largest number around.
     """
     given = Call(args, kwargs or {})
     originals = [np.array(array, copy=True) for array in _arrays(given)]
     expected, refusal, warned = _call_numpy(oracle or function, given)
     compare = _Comparison(given, tolerance, exact_zeros)
-    forms: dict[str, Function] = {"traced": lambda: _run_traced(function, given)}
+    graphs: list[Graph] = []
+    forms: dict[str, Function] = {"traced": lambda: _run_traced(function, given, graphs)}
     if ours is not None and ours is not function:
-        forms["traced, of weft.numpy"] = lambda: _run_traced(ours, given)
+        forms["traced, of weft.numpy"] = lambda: _run_traced(ours, given, graphs)
     if ours is not None:
         forms["of weft.numpy, outside of a trace"] = lambda: _map(ours, given, _plain)
     for form, run in forms.items():
@@ -98,6 +100,8 @@ def check_against_numpy(
                     compare.results(run(), expected)
         except (AssertionError, *REFUSALS) as error:
             raise AssertionError(f"{form}, {given}: {type(error).__name__}: {error}") from error
+    if same_graph and len(graphs) == 2 and graphs[0].parameters:
+        assert structurally_equal(*graphs), f"{given}: {graphs[0]}, with weft.numpy {graphs[1]}"
     for array, original in zip(_arrays(given), originals, strict=True):
         assert array.tobytes() == original.tobytes(), "an argument was written to"
 
@@ -134,7 +138,7 @@ def _require_refusal(run: Function, refusal: Exception) -> None:
     raise AssertionError(f"NumPy raises {type(refusal).__name__}: {refusal}; here it is {result}")
 
 
-def _run_traced(function: Function, given: Call) -> Any:
+def _run_traced(function: Function, given: Call, graphs: list[Graph]) -> Any:
     """Trace with the arrays as arguments, check the graph, evaluate it, put the results back."""
     arguments = [_plain(leaf) for leaf in _leaves(given) if _is_argument(leaf)]
     structure: list[Any] = []
@@ -149,6 +153,7 @@ def _run_traced(function: Function, given: Call) -> Any:
         return found
 
     graph = check_graph(wf.trace(traced)(*arguments))
+    graphs.append(graph)
     arrays = wf.evaluate(graph, [np.asarray(argument) for argument in arguments])
     return _replace(structure[0], lambda leaf: arrays[leaf.at] if type(leaf) is _Slot else leaf)
 

@@ -44,6 +44,7 @@ class Row:
             oracle=self.oracle,
             tolerance=self.tolerance,
             exact_zeros=self.exact_zeros,
+            same_graph=self.function is None,
         )
 
 

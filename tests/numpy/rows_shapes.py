@@ -123,7 +123,7 @@ def turned(draw: Draw) -> Call:
 
 def rolled(draw: Draw) -> Call:
     x = array(draw)
-    axis = choice(draw, None, an_axis(draw, x.ndim), distinct_axes(draw, x.ndim, least=1))
+    axis = choice(draw, None, an_axis(draw, x.ndim), distinct_axes(draw, x.ndim, least=1) or None)
     shifts: Any = integer(draw, -5, 5)
     if isinstance(axis, tuple) and chance(draw):
         shifts = tuple(integer(draw, -4, 4) for _ in axis)
