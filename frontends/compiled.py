@@ -69,7 +69,7 @@ class CompiledFunction:
         self.signature = Signature(function, static_argnums, static_argnames)
         self._specs = None if specs is None else self._spec_types(specs)
         self._cache: OrderedDict[Any, Specialisation] = OrderedDict()
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call = self.signature.take_apart(args, kwargs)

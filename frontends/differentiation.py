@@ -45,7 +45,7 @@ def grad(
     array([2., 4.])
     """
 
-    @functools.wraps(function)
+    @functools.wraps(function, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
         called = functools.partial(function, **kwargs) if kwargs else function
         value, made = _differentiate(called, args, argnums, has_aux, probes, want_value=False)
@@ -62,7 +62,7 @@ def value_and_grad(
 ) -> Callable[..., Any]:
     """The value of a scalar function and its gradient, computed together; see `grad`."""
 
-    @functools.wraps(function)
+    @functools.wraps(function, updated=())
     def both(*args: Any, **kwargs: Any) -> Any:
         called = functools.partial(function, **kwargs) if kwargs else function
         return _differentiate(called, args, argnums, has_aux, probes, want_value=True)

@@ -19,7 +19,7 @@ def eager(function: Callable[..., Any]) -> Callable[..., Any]:
     arrays.
     """
 
-    @functools.wraps(function)
+    @functools.wraps(function, updated=())
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if find_trace() is not None:
             return located(function, *args, **kwargs)

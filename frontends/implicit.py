@@ -65,7 +65,7 @@ def root(residual: Callable[..., Any], solver: Callable[..., Any]) -> Callable[.
         return x, _unravel(core.wrap(neg(core.reshape(step, (size,)))), treedef, shapes)
 
     @eager
-    @functools.wraps(solver)
+    @functools.wraps(solver, updated=())
     def solved(*args: Any) -> Any:
         return solution(stop_gradient(solver(*args)), *args)
 

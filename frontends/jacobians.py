@@ -32,7 +32,7 @@ def jacfwd(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Ca
            [0., 4.]])
     """
 
-    @functools.wraps(function)
+    @functools.wraps(function, updated=())
     def jacobian_of(*args: Any) -> Any:
         return _jacfwd(function, argnums, *args)
 
@@ -64,7 +64,7 @@ def jacrev(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Ca
     `jacfwd`.
     """
 
-    @functools.wraps(function)
+    @functools.wraps(function, updated=())
     def jacobian_of(*args: Any) -> Any:
         return _jacrev(function, argnums, *args)
 

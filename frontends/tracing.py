@@ -204,7 +204,7 @@ def trace(
     """
     signature = Signature(function, static_argnums, static_argnames)
 
-    @functools.wraps(function)
+    @functools.wraps(function, updated=())
     def traced(*args: Any, **kwargs: Any) -> Graph:
         call = signature.take_apart(args, kwargs)
         return trace_call(function, signature.name, call).graph

@@ -33,7 +33,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> C
     """
     name = getattr(function, "__name__", type(function).__name__)
 
-    @functools.wraps(function)
+    @functools.wraps(function, updated=())
     def batched(*args: Any, **kwargs: Any) -> Any:
         called = functools.partial(function, **kwargs) if kwargs else function
         arguments = flatten_arguments(name, parameter_names(function), args)

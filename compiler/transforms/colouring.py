@@ -53,25 +53,27 @@ def colour_jacobian(pattern: Any, *, forward: bool = True, reverse: bool = True)
     best = _colour(pattern, nothing)
     if not reverse:
         return best
-    splits = [lengths > longest for longest in _cuts(lengths)]
-    for in_reverse in [*splits, every]:
-        # A row that is longer than another conflicts in fewer columns if it is taken out; what is
-        # left needs as many colours as its longest row has entries.
-        rest = lengths[~in_reverse]
-        if in_reverse.any() and (rest.max() if rest.size else 0) < best.total:
+    for in_reverse in [*[lengths > cut for cut in _cuts(lengths)], every]:
+        if _least_total(pattern, in_reverse) < best.total:
             made = _colour(pattern, in_reverse)
             best = made if made.total < best.total else best
     return best
 
 
 def _cuts(lengths: Ints) -> list[int]:
-    """Lengths of rows at which to try a cut: halves of the longest, as far as rows have so many."""
-    cuts: list[int] = []
-    cut = int(lengths.max()) // 2 if lengths.size else 0
-    while cut >= 1:
-        cuts.append(cut)
-        cut //= 2
-    return cuts
+    """Lengths of rows above which to take them out: halves of the longest."""
+    longest = int(lengths.max(initial=0))
+    return [longest >> i for i in range(1, longest.bit_length())]
+
+
+def _least_total(pattern: Any, in_reverse: NDArray[np.bool_]) -> int:
+    """A bound from below: entries of one row need a forward product each, those of one column a
+    reverse one.
+    """
+    lengths = np.diff(pattern.indptr)
+    reverse_columns = pattern.indices[np.repeat(in_reverse, lengths)]
+    longest_row = int(lengths[~in_reverse].max(initial=0))
+    return longest_row + int(np.bincount(reverse_columns, minlength=1).max())
 
 
 def _colour(pattern: Any, in_reverse: NDArray[np.bool_]) -> Colouring:
@@ -98,9 +100,12 @@ def _colour_apart(items: Ints, places: Ints, shape: tuple[int, int]) -> tuple[In
     ends = np.cumsum(counts)
     places_of = [group.tolist() for group in np.split(places[order], ends[:-1] if n_items else [])]
     natural = [item for item in range(n_items) if counts[item]]
+    made = _greedy(natural, places_of, n_places, n_items)
+    if made[1] == np.bincount(places, minlength=1).max():
+        return made
     fullest = sorted(natural, key=lambda item: -counts[item])
-    made = [_greedy(order, places_of, n_places, n_items) for order in (natural, fullest)]
-    return min(made, key=lambda result: result[1])
+    other = _greedy(fullest, places_of, n_places, n_items)
+    return other if other[1] < made[1] else made
 
 
 def _greedy(
@@ -154,7 +159,8 @@ def colour_symmetric(pattern: Any) -> Colouring:
     colours, count = min(made, key=lambda result: result[1])
     # Entries that share row and colour with another are read from their mirror image.
     place = row_of.astype(np.int64) * max(count, 1) + colours[column_of]
-    shared = np.bincount(place, minlength=1)[place] > 1
+    _, group, members = np.unique(place, return_inverse=True, return_counts=True)
+    shared = members[group] > 1
     here = colours[column_of].astype(np.int64) * size + row_of
     mirrored = colours[row_of].astype(np.int64) * size + column_of
     sources = np.where(shared, mirrored, here)
