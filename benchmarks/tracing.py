@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import weft as wf
+from weft.compiler.transforms import derive
 
 OPS = 5_000
 
@@ -43,14 +44,17 @@ if __name__ == "__main__":
     print_time, text = seconds(lambda: str(graph))
     parse_time, _ = seconds(lambda: wf.parse(text))
     verify_time, _ = seconds(graph.verify)
+    marks = [True, True]
+    reverse_time, reverse = seconds(lambda: derive.vjp(graph.region, marks, [True]))
     count = len(graph.ops)
-    print(f"{count} ops")
+    print(f"{count} ops, {len(reverse.ops)} with the reverse part")
     for name, duration in (
         ("numpy", numpy_time),
         ("trace", trace_time),
         ("print", print_time),
         ("parse", parse_time),
         ("verify", verify_time),
+        ("vjp", reverse_time),
     ):
         each = duration / count * 1e6
         ratio = duration / numpy_time

@@ -13,6 +13,7 @@ import numpy as np
 
 import weft as wf
 from weft.compiler.ops import special
+from weft.frontends.eager import eager
 from weft.frontends.functions import core
 
 Array = np.ndarray[Any, Any]
@@ -151,11 +152,13 @@ def normal_log_density(x: Any, mean: Any = 0.0, variance: Any = 1.0) -> Any:
     return -0.5 * (np.log(2 * np.pi * variance) + (x - mean) ** 2 / variance)
 
 
+@eager
 def erf(x: Any) -> Any:
     """The error function, which NumPy lacks."""
     return core.wrap(special.erf(core.lift(x)))
 
 
+@eager
 def lgamma(x: Any) -> Any:
     """The logarithm of the gamma function, which NumPy lacks."""
     return core.wrap(special.lgamma(core.lift(x)))
