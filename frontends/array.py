@@ -21,7 +21,7 @@ from weft.compiler.ir.types import Shape
 from weft.frontends import views
 from weft.frontends.functions import core, indexing
 from weft.frontends.functions.namespace import BY_NUMPY, GENERALISED, MAIN
-from weft.frontends.functions.ufuncs import UFUNCS, apply_operator, apply_ufunc
+from weft.frontends.functions.ufuncs import apply_operator, apply_ufunc, emitter
 from weft.frontends.trace import (
     ArrayLike,
     Scalar,
@@ -204,7 +204,7 @@ class TracedArray(Viewed):
 
     def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", **_: Any) -> Any:
         """As `numpy.ndarray.astype`."""
-        return current_trace().wrap(core.cast(core.lift(self), as_dtype(dtype)))
+        return current_trace().wrap(core.cast(core.lift(self), located(as_dtype, dtype)))
 
     def copy(self, order: str = "C") -> Any:
         """A copy: writes to it leave this array as it is."""
@@ -232,8 +232,9 @@ class TracedArray(Viewed):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if ufunc in GENERALISED and method == "__call__":
             return located(GENERALISED[ufunc], *inputs, **kwargs)
-        if ufunc not in UFUNCS:
-            raise core.trace_error(f"numpy.{ufunc.__name__} is not supported on traced arrays")
+        if emitter(ufunc) is None:
+            home = "numpy." if hasattr(np, ufunc.__name__) else "the ufunc "
+            raise core.trace_error(f"{home}{ufunc.__name__} is not supported on traced arrays")
         return located(apply_ufunc_method, ufunc, method, inputs, kwargs)
 
     def __array_function__(
@@ -277,7 +278,8 @@ class TracedArray(Viewed):
     def __index__(self) -> int:
         self._refuse(
             "an int (in range(), a shape, or a Python list index)",
-            "wf.fori_loop or wf.scan for a loop, or make the argument static (static_argnames=...)",
+            "wf.fori_loop or wf.scan for a loop, weft.numpy.stack(items)[i] or wf.switch for a "
+            "list, or make the argument static (static_argnames=...)",
         )
 
     def __int__(self) -> int:
@@ -300,7 +302,8 @@ class TracedArray(Viewed):
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
         self._refuse(
             "a NumPy array (np.array, np.asarray, or a function outside NumPy's dispatch)",
-            "weft.numpy.asarray / weft.numpy.stack, or the function of the same name in weft.numpy",
+            "weft.numpy.asarray / weft.numpy.stack, or the function of the same name in "
+            "weft.numpy; to index a NumPy array with it, weft.numpy.asarray(table)[i]",
         )
 
     def _refuse(self, what: str, instead: str) -> NoReturn:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.compiler.artifact import Artifact
+from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import ArgumentError
 from weft.compiler.ir.graph import Graph
 from weft.compiler.ir.types import ArrayType
@@ -77,9 +78,10 @@ class CompiledFunction:
         if trace is not None:
             return self._call_traced(call, trace)
         specialisation = self._specialise(call)
+        parameters = specialisation.traced.graph.parameters
         arrays = [
-            np.asarray(value, leaf.type.dtype.numpy)
-            for value, leaf in zip(call.values, call.leaves, strict=True)
+            np.asarray(value, _passed_dtype(leaf, parameter.type.dtype).numpy)
+            for value, leaf, parameter in zip(call.values, call.leaves, parameters, strict=True)
         ]
         results = specialisation.program(arrays)
         return tree.unflatten(specialisation.traced.out_tree, results)
@@ -156,6 +158,16 @@ class CompiledFunction:
         operands = [*captured, *[trace.lift(value) for value in call.values]]
         results = control.call.emit(*operands, regions=(region,), function=self.signature.name)
         return tree.unflatten(out_tree, [trace.wrap(result) for result in results])
+
+
+def _passed_dtype(leaf: Leaf, declared: DType) -> DType:
+    """The dtype in which an argument is passed: its own, but a Python scalar takes a declared one
+    of its kind or a wider kind.
+    """
+    own = leaf.type.dtype
+    fits = declared.is_complex or (declared.is_float and not own.is_complex)
+    fits = fits or (declared.is_integer and own.is_integer)
+    return declared if leaf.weak and fits else own
 
 
 def _declared(leaf: Leaf, type: ArrayType) -> Leaf:

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from weft.compiler.ir import dtypes
+from weft.compiler.ir import dims, dtypes
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.errors import ArgumentError, ShapeError
 from weft.compiler.ir.graph import Parameter, Region, Value
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import control, conversion, shape
+from weft.compiler.ops.arithmetic import add
 from weft.frontends import tree
 from weft.frontends.eager import eager
 from weft.frontends.functions import core
@@ -166,17 +167,24 @@ def _common_types(bodies: Sequence[Body], names: Sequence[str]) -> list[ArrayTyp
             )
     common = []
     for number, column in enumerate(zip(*(body.results for body in bodies), strict=True)):
-        strong = next((result for result in column if not result.weak), column[0])
+        type = column[0].type.with_dtype(core.result_dtype(*column))
         for result, name in zip(column, names, strict=True):
-            if result.type.shape != strong.type.shape or not (
-                result.weak or result.type == strong.type
-            ):
+            if not _becomes(result, type):
                 listed = ", ".join(f"{n} {r.type}" for n, r in zip(names, column, strict=True))
                 raise core.trace_error(
                     f"the branches return different types as result {number}: {listed} ({name})"
                 )
-        common.append(strong.type)
+        common.append(type)
     return common
+
+
+def _becomes(result: Tracer, type: ArrayType) -> bool:
+    """Whether a result is of a type, or a Python scalar that takes its dtype as NumPy would."""
+    if result.type == type:
+        return True
+    like = current_trace().wrap(Parameter(type))
+    fits = result.weak and result.type.shape == type.shape
+    return fits and core.result_dtype(result, like) is type.dtype
 
 
 # --- loops ----------------------------------------------------------------------------------------
@@ -219,7 +227,7 @@ def while_loop(
 def _require_predicate(body: Body) -> None:
     types = body.types
     if len(types) != 1 or types[0].shape or not types[0].dtype.is_bool:
-        listed = ", ".join(map(str, types))
+        listed = ", ".join([str(type) for type in types])
         raise core.trace_error(
             f"the condition of while_loop must return a rank-0 bool, it returns {listed}"
         )
@@ -285,27 +293,32 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], initial: 
     """`carry = body(i, carry)` for i from `lower` up to, not including, `upper`; returns the last
     carry.
 
-    With bounds known while tracing it is a scan, else a while loop.
+    With bounds known while tracing it is a scan, else a while loop. As in a Python loop over a
+    range, `i` promotes as a Python int does.
     """
-    if isinstance(lower, int | Dim) and isinstance(upper, int | Dim):
-        count = upper - lower
-        if isinstance(count, int):
-            count = max(count, 0)
+    low, high = [int(b) if isinstance(b, np.integer) else b for b in (lower, upper)]
+
+    def numbered(i: Any, carry: Any) -> Any:
+        return body(core.wrap(core.lift(i), weak=True), carry)
+
+    if isinstance(low, int | Dim) and isinstance(high, int | Dim):
+        count = dims.maximum(high - low, 0)
         numbers = shape.iota(dtype=dtypes.i64, shape=(count,), axis=0)
-        first = core.size_value(lower, dtypes.i64)
-
-        def step(carry: Any, i: Any) -> tuple[Any, tuple[()]]:
-            return body(i + current_trace().wrap(first), carry) if lower != 0 else body(
-                i, carry
-            ), ()
-
-        return scan(step, initial, current_trace().wrap(numbers))[0]
-    start = current_trace().wrap(core.lift(lower, dtypes.i64))
-    end = current_trace().wrap(core.lift(upper, dtypes.i64))
+        if low != 0:
+            numbers = add(numbers, core.size_value(low, dtypes.i64))
+        return scan(lambda carry, i: (numbered(i, carry), ()), initial, core.wrap(numbers))[0]
+    start, end = _loop_bound(low), _loop_bound(high)
     _, result = while_loop(
-        lambda c: c[0] < end, lambda c: (c[0] + 1, body(c[0], c[1])), (start, initial)
+        lambda c: c[0] < end, lambda c: (c[0] + 1, numbered(c[0], c[1])), (start, initial)
     )
     return result
+
+
+def _loop_bound(bound: ArrayLike) -> Tracer:
+    value = core.lift(bound)
+    if value.type.shape or not value.type.dtype.is_integer:
+        raise core.trace_error(f"the bounds of fori_loop are integers, got {value.type}")
+    return core.wrap(core.cast(value, dtypes.i64))
 
 
 def _length(rows: Sequence[Tracer], length: Size | None) -> Size:
@@ -324,6 +337,11 @@ def _length(rows: Sequence[Tracer], length: Size | None) -> Size:
             )
     if length is None:
         raise core.trace_error("scan without sequences needs length=")
+    if isinstance(length, Tracer):
+        raise core.trace_error(
+            "the length of a scan must be known while tracing; with a traced number of steps use "
+            "wf.fori_loop or wf.while_loop"
+        )
     return length
 
 
@@ -349,7 +367,7 @@ def _stable_carry(
             break
         types = adapted
     for number, ((before, _), after) in enumerate(zip(types, made, strict=True)):
-        if after.type != before and not (after.weak and after.type.shape == before.shape):
+        if not _becomes(after, before):
             fix = f"x.astype({before.dtype.numpy.name!r})"
             if before.shape != after.type.shape:
                 fix = "np.broadcast_to or reshape, at the start or in the body"
@@ -374,13 +392,12 @@ def _carry_results(body: Body, treedef: tree.TreeDef, name: str) -> list[Tracer]
 
 
 def _adapt(before: tuple[ArrayType, bool], after: Tracer) -> tuple[ArrayType, bool]:
+    """The type of a carry that starts as a Python scalar, when a step returned another dtype."""
     type, weak = before
     if not weak or after.type.shape != type.shape:
         return before
-    if after.weak:
-        wider = dtypes.promote(type.dtype, after.type.dtype)
-        return type.with_dtype(wider), True
-    return after.type, False
+    start = current_trace().wrap(Parameter(type), weak=True)
+    return type.with_dtype(core.result_dtype(start, after)), after.weak
 
 
 # --- other ops that take functions or mark values -------------------------------------------------

@@ -15,7 +15,7 @@ from weft.frontends.closures import flatten_arguments
 from weft.frontends.control import Body, trace_body, unify
 from weft.frontends.eager import eager
 from weft.frontends.functions import core
-from weft.frontends.trace import Tracer, current_trace
+from weft.frontends.trace import Tracer, current_trace, find_trace
 from weft.frontends.tracing import parameter_names
 
 
@@ -46,7 +46,8 @@ class _Custom:
 class custom_jvp(_Custom):  # noqa: N801
     """A function with its own forward derivative, from which reverse mode follows by transposition.
 
-    The rule takes tuples of primals and tangents and returns (value, tangent of the value). The
+    The rule takes tuples of primals and tangents and returns (value, tangent of the value); called
+    on the primals in it, the function gives the value that is known already. The
     tangent must be linear in the tangents. An argument that is not floating point has the tangent
     None.
 
@@ -75,25 +76,40 @@ class custom_jvp(_Custom):  # noqa: N801
             raise ArgumentError(
                 f"{self.name} is a custom_jvp without a rule: use @{self.name}.defjvp"
             )
-        return eager(self._emit)(*args)
+        ruling = self._own_rule()
+        if ruling is None:
+            return eager(self._emit)(*args)
+        _, leaves, value = ruling
+        given = tree.flatten(tuple(args))[0]
+        same = len(given) == len(leaves) and all(a is b for a, b in zip(given, leaves, strict=True))
+        return value if same else self.function(*args)
+
+    def _own_rule(self) -> tuple[Any, Sequence[Any], Any] | None:
+        """What is known inside this function's own rule: its arguments and value; None outside."""
+        trace = find_trace()
+        while trace is not None and (trace.rule is None or trace.rule[0] is not self):
+            trace = trace.parent
+        return None if trace is None else trace.rule
 
     def _emit(self, *args: Any) -> Any:
         values, types = self._lifted(args)
         primal = trace_body(self.function, args, [(type, False) for type in types])
         tangents = [type for type in types if type.dtype.is_inexact]
         _, treedef = tree.flatten(tuple(args))
+        n_operands, n_results = len(types), len(primal.results)
 
         def rule(*leaves: Any) -> Any:
-            given = iter(leaves[len(types) :])
+            operands, rest = leaves[:n_operands], leaves[n_operands:]
+            given = iter(rest[n_results:])
             spread = [next(given) if type.dtype.is_inexact else None for type in types]
+            value = tree.unflatten(primal.out_tree, rest[:n_results])
+            current_trace().rule = (self, operands, value)
             assert self.rule is not None
-            return self.rule(
-                tree.unflatten(treedef, leaves[: len(types)]), tree.unflatten(treedef, spread)
-            )
+            return self.rule(tree.unflatten(treedef, operands), tree.unflatten(treedef, spread))
 
-        ruled = trace_body(rule, (*types, *tangents), [(t, False) for t in (*types, *tangents)])
-        ruled = self._checked(ruled, primal)
-        wanted = [*primal.types, *[t for t in primal.types if t.dtype.is_inexact]]
+        inputs = (*types, *primal.types, *tangents)
+        ruled = self._checked(trace_body(rule, inputs, [(t, False) for t in inputs]), primal)
+        wanted = [type for type in primal.types if type.dtype.is_inexact]
         regions, captured = unify([primal.close(), ruled.close(wanted)])
         if captured:
             regions, values = _with_captures(regions, captured, values)
@@ -101,9 +117,7 @@ class custom_jvp(_Custom):  # noqa: N801
         return self._wrap(results, primal.out_tree)
 
     def _checked(self, ruled: Body, primal: Body) -> Body:
-        """The rule's results with tangents of floating-point results only; raises where they do not
-        fit.
-        """
+        """The tangents of floating-point results from the rule; raises if they do not fit."""
         parts = ruled.out_tree.children() if ruled.out_tree.num_children == 2 else []
         if len(parts) != 2 or parts[0] != primal.out_tree:
             raise ArgumentError(
@@ -116,7 +130,7 @@ class custom_jvp(_Custom):  # noqa: N801
         values, tangents = ruled.results[:count], ruled.results[count:]
         kept = _match(tangents, primal.types, f"the tangent from the jvp rule of {self.name}")
         _match(values, primal.types, f"the value from the jvp rule of {self.name}")
-        return Body(ruled.name, ruled.trace, [*values, *kept], ruled.out_tree)
+        return Body(ruled.name, ruled.trace, kept, ruled.out_tree)
 
 
 def _match(given: Sequence[Tracer], types: Sequence[ArrayType], what: str) -> list[Tracer]:

@@ -80,8 +80,8 @@ def _differentiate(
 ) -> tuple[Any, Any]:
     """The value (None where a scalar is not wanted) and the gradient."""
     arguments = flatten_arguments(_name(function), parameter_names(function), args)
-    chosen = _chosen(argnums, len(args), function)
-    marked = _marked(arguments, chosen, function)
+    chosen = chosen_arguments(argnums, len(args), function)
+    marked = marked_leaves(arguments, chosen, function)
     closure = _close(function, arguments)
     _require_scalar(closure, has_aux, function)
     n_results = len(closure.region.results)
@@ -120,7 +120,10 @@ def _close(function: Callable[..., Any], arguments: Arguments) -> Closure:
     )
 
 
-def _chosen(argnums: int | Sequence[int], count: int, function: Callable[..., Any]) -> list[int]:
+def chosen_arguments(
+    argnums: int | Sequence[int], count: int, function: Callable[..., Any]
+) -> list[int]:
+    """The positions that argnums names, counted from the first argument."""
     numbers = [argnums] if isinstance(argnums, int) else list(argnums)
     for number in numbers:
         if not -count <= number < count:
@@ -132,7 +135,7 @@ def _chosen(argnums: int | Sequence[int], count: int, function: Callable[..., An
     return [number % count for number in numbers]
 
 
-def _marked(
+def marked_leaves(
     arguments: Arguments, chosen: Sequence[int], function: Callable[..., Any]
 ) -> list[bool]:
     """Which leaves to differentiate; those that cannot be are refused by name."""

@@ -42,27 +42,7 @@ def root(residual: Callable[..., Any], solver: Callable[..., Any]) -> Callable[.
     0.25
     """
 
-    @custom_jvp
-    def solution(x: Any, *args: Any) -> Any:
-        return x
-
-    @solution.defjvp
-    def rule(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-        x, *args = primals
-        flat, treedef, shapes = _ravel(x)
-
-        def of_flat(vector: Any) -> Any:
-            return _ravel(residual(_unravel(vector, treedef, shapes), *args))[0]
-
-        def of_args(*others: Any) -> Any:
-            return _ravel(residual(x, *others))[0]
-
-        _, change = jvp(of_args, tuple(args), _with_zeros(args, tangents[1:]))
-        matrix = core.lift(jacfwd(of_flat)(flat))
-        column = core.lift(change)
-        size = column.type.shape[0]
-        step = solve(matrix, core.reshape(column, (size, 1)))
-        return x, _unravel(core.wrap(neg(core.reshape(step, (size,)))), treedef, shapes)
+    solution = _solution(residual)
 
     @eager
     @functools.wraps(solver, updated=())
@@ -102,6 +82,36 @@ def linear_solve(matvec: Callable[..., Any], b: Any, solver: Callable[..., Any],
         )
 
     return root(residual, solver)(b, *args)
+
+
+def _solution(residual: Callable[..., Any]) -> Callable[..., Any]:
+    """The identity on a solution x, with derivatives of x with respect to the other arguments."""
+
+    @custom_jvp
+    def solution(x: Any, *args: Any) -> Any:
+        return x
+
+    @solution.defjvp
+    def rule(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+        # Not the argument x, which was made constant, but the result: it depends on the others.
+        x, args = solution(*primals), primals[1:]
+        flat, treedef, shapes = _ravel(x)
+
+        def of_flat(vector: Any) -> Any:
+            return _ravel(residual(_unravel(vector, treedef, shapes), *args))[0]
+
+        def of_args(*others: Any) -> Any:
+            return _ravel(residual(x, *others))[0]
+
+        _, change = jvp(of_args, tuple(args), _with_zeros(args, tangents[1:]))
+        matrix = core.lift(jacfwd(of_flat)(flat))
+        column = core.lift(change)
+        size = column.type.shape[0]
+        step = solve(matrix, core.reshape(column, (size, 1)))
+        moved = core.wrap(neg(core.reshape(step, (size,))))
+        return x, _unravel(moved, treedef, shapes)
+
+    return solution
 
 
 def _with_zeros(args: Any, tangents: Any) -> tuple[Any, ...]:

@@ -116,7 +116,9 @@ def _unit_normal(key: ArrayLike, target: Shape, dtype: DType) -> Value:
 
 @eager
 def key(seed: ArrayLike) -> Tracer:
-    """A key from an integer seed."""
+    """A key from an integer seed of at most 64 bits."""
+    if isinstance(seed, int) and 2**63 <= seed < 2**64:
+        seed = np.uint64(seed)
     value = core.lift(seed)
     if not value.type.dtype.is_integer or value.type.shape:
         raise core.trace_error(f"a seed is an integer, got {value.type}")
@@ -131,9 +133,10 @@ def split(key: ArrayLike, n: Size = 2) -> Tracer:
 
 @eager
 def fold_in(key: ArrayLike, data: ArrayLike) -> Tracer:
-    """A key that depends on an integer as well, such as a step number."""
+    """A key that depends on an integer as well, such as a step number; its low 32 bits count."""
     first, second = _words(key)
-    counter = and_(core.lift(data, dtypes.u64), constant(0xFFFFFFFF, dtypes.u64))
+    number = _integer(data, "the data of fold_in")
+    counter = and_(core.cast(number, dtypes.u64), constant(0xFFFFFFFF, dtypes.u64))
     return core.wrap(_keys_of(threefry2x32(first, second, counter)))
 
 
@@ -150,7 +153,9 @@ def bits(key: ArrayLike, shape: Any = (), dtype: Any = "u32") -> Tracer:
 def uniform(
     key: ArrayLike, shape: Any = (), dtype: Any = "f64", low: ArrayLike = 0.0, high: ArrayLike = 1.0
 ) -> Tracer:
-    """Floats uniform in [low, high)."""
+    """Floats uniform in [low, high); where the dtype has few numbers in between, rounding can give
+    `high`.
+    """
     element = as_dtype(dtype)
     limits = core.lift(low, element), core.lift(high, element)
     return core.wrap(_uniform(key, core.as_shape(shape), element, *limits))
@@ -221,6 +226,10 @@ def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0) -> Any:
     if isinstance(x, int | np.integer | Dim):
         return core.wrap(_random_order(key, x if isinstance(x, Dim) else int(x)))
     value = core.lift(x)
+    if not value.type.shape:
+        raise core.trace_error(
+            f"permutation takes a Python integer or an array of rank 1 or more, got {value.type}"
+        )
     place = core.normalize_axis(axis, value.type.rank)
     return selection.take(x, core.wrap(_random_order(key, value.type.shape[place])), axis=place)
 
@@ -235,11 +244,36 @@ def _random_order(key: ArrayLike, count: Size) -> Value:
 def randint(
     key: ArrayLike, shape: Any = (), low: ArrayLike = 0, high: ArrayLike = 2, dtype: Any = "i64"
 ) -> Tracer:
-    """Integers uniform in [low, high)."""
+    """Integers uniform in [low, high); `low` where a traced `high` is not above it."""
     element, target = as_dtype(dtype), core.as_shape(shape)
     if not element.is_integer:
         raise core.trace_error(f"random integers have an integer dtype, got {element}")
-    start = core.lift(low, dtypes.i64)
-    span = core.cast(sub(core.lift(high, dtypes.i64), start), dtypes.u64)
+    start, span = _range(low, high, element)
     drawn = remainder(_blocks(key, target), _stretch(span, target))
-    return core.wrap(core.cast(add(core.cast(drawn, dtypes.i64), _stretch(start, target)), element))
+    return core.wrap(core.cast(add(drawn, _stretch(start, target)), element))
+
+
+def _range(low: ArrayLike, high: ArrayLike, dtype: DType) -> tuple[Value, Value]:
+    """The start and width of a range of integers, both modulo 2**64."""
+    if isinstance(low, int) and isinstance(high, int):
+        _check_range(low, high, dtype)
+        return constant(low % 2**64, dtypes.u64), constant(high - low, dtypes.u64)
+    start = core.cast(_integer(low, "a bound of randint"), dtypes.i64)
+    width = sub(core.cast(_integer(high, "a bound of randint"), dtypes.i64), start)
+    span = maximum(width, constant(1, dtypes.i64))
+    return core.cast(start, dtypes.u64), core.cast(span, dtypes.u64)
+
+
+def _check_range(low: int, high: int, dtype: DType) -> None:
+    if low >= high:
+        raise core.trace_error(f"randint needs low < high, got low={low}, high={high}")
+    limits = np.iinfo(dtype.numpy)
+    if low < limits.min or high > limits.max + 1 or high - low == 2**64:
+        raise core.trace_error(f"randint: [{low}, {high}) does not fit into {dtype}")
+
+
+def _integer(given: ArrayLike, what: str) -> Value:
+    value = core.lift(given)
+    if not value.type.dtype.is_integer:
+        raise core.trace_error(f"{what} is an integer, got {value.type}")
+    return value

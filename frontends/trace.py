@@ -127,7 +127,7 @@ class Tracer:
 class Trace(Builder):
     """A region while it is traced."""
 
-    __slots__ = ("parent", "make_tracer", "captures", "finished", "_constants")
+    __slots__ = ("parent", "make_tracer", "captures", "finished", "rule", "_constants")
 
     def __init__(self, make_tracer: Callable[..., Tracer], parent: Trace | None = None) -> None:
         super().__init__(locate=Locator() if parent is None else parent.locate)
@@ -135,6 +135,7 @@ class Trace(Builder):
         self.make_tracer = make_tracer
         self.captures: dict[Value, Parameter] = {}
         self.finished = False
+        self.rule: tuple[Any, Sequence[Any], Any] | None = None
         self._constants: dict[int, tuple[np.ndarray[Any, Any], Constant]] = {}
         if parent is not None:
             self.location = parent.location
@@ -233,7 +234,7 @@ class Trace(Builder):
             array = np.asarray(operand)
         except (ValueError, TypeError):
             array = np.asarray(None)
-        if array.dtype == object:
+        if not is_supported(array.dtype):
             raise ArgumentError(
                 f"expected an array or a number, got {type(operand).__name__}",
                 location=self.locate() if self.locate is not None else None,
@@ -245,7 +246,10 @@ def current_trace() -> Trace:
     """The trace in force."""
     builder = active.get()
     if not isinstance(builder, Trace):
-        raise TraceError("a traced array is used outside of the function that was traced")
+        raise TraceError(
+            "a traced array is used outside of the function that was traced; return it as a result "
+            "instead of storing it in an outer variable"
+        )
     return builder
 
 
@@ -257,11 +261,12 @@ def find_trace() -> Trace | None:
 
 def leaked(tracer: Tracer) -> TraceError:
     """The error for a tracer that outlived its trace."""
+    made = _made_at(tracer)
     return TraceError(
         f"a traced array ({tracer.type}) is used outside of the function or loop body that made "
-        "it; "
-        "return it as a result instead of storing it in an outer variable. It was made",
-        location=_made_at(tracer),
+        "it; return it as a result instead of storing it in an outer variable"
+        + (". It was made" if made is not None else ""),
+        location=made,
     )
 
 

@@ -45,7 +45,8 @@ class Call:
     def key(self) -> tuple[Any, ...]:
         """What a trace depends on."""
         kinds = tuple([(leaf.type, leaf.weak) for leaf in self.leaves])
-        return self.treedef, kinds, self.static
+        static = tuple([(place, tree.told_apart(value)) for place, value in self.static])
+        return self.treedef, kinds, static
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +68,23 @@ class Signature:
     ) -> None:
         self.name = function_name(function)
         self.names = parameter_names(function)
+        keywords = keyword_names(function)
         numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
         names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-        self._check_known(names, numbers)
+        self._check_known(names, numbers, [*self.names, *keywords])
         self.static_names = {
             *names,
             *(self.names[n] for n in numbers if abs(n) <= len(self.names) - (n >= 0)),
         }
         self.static_numbers = {*numbers, *(self.names.index(n) for n in names if n in self.names)}
 
-    def _check_known(self, names: tuple[str, ...], numbers: tuple[int, ...]) -> None:
+    def _check_known(
+        self, names: tuple[str, ...], numbers: tuple[int, ...], known: list[str]
+    ) -> None:
         for name in names:
-            if self.names and name not in self.names:
+            if known and name not in known:
                 raise ArgumentError(
-                    f"static_argnames: {self.name} has no argument {name!r}; it has {self.names}"
+                    f"static_argnames: {self.name} has no argument {name!r}; it has {known}"
                 )
         for number in numbers:
             if not isinstance(number, int):
@@ -224,16 +228,22 @@ def large_constants(graph: Graph, least_bytes: int) -> list[Constant]:
 
 
 def parameter_names(function: Callable[..., Any]) -> list[str]:
-    """The names of a function's parameters, the positional ones first."""
+    """The names of a function's positional parameters."""
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return _names_of_kinds(function, positional)
+
+
+def keyword_names(function: Callable[..., Any]) -> list[str]:
+    """The names of a function's keyword-only parameters."""
+    return _names_of_kinds(function, (inspect.Parameter.KEYWORD_ONLY,))
+
+
+def _names_of_kinds(function: Callable[..., Any], kinds: tuple[Any, ...]) -> list[str]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return []
-    named = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    return [p.name for p in parameters if p.kind in named] + [
-        p.name for p in parameters if p.kind is keyword
-    ]
+    return [parameter.name for parameter in parameters if parameter.kind in kinds]
 
 
 def _hashable(value: Any, name: str) -> Any:

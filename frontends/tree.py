@@ -7,10 +7,13 @@ namespace.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import optree
+
+from weft.compiler.ir.errors import ArgumentError
 
 NAMESPACE: Final = "weft"
 TreeDef = optree.PyTreeSpec
@@ -31,10 +34,13 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
 def flatten_with_names(tree: Any) -> tuple[list[Any], list[str], TreeDef]:
     """The same with a readable name for each leaf: `params.w1`, `0.bias`."""
     leaves, treedef = flatten(tree)
-    names = [
-        ".".join(str(_entry(part)) for part in path) for path in optree.treespec_paths(treedef)
-    ]
-    return leaves, names, treedef
+    return leaves, list(_names(treedef)), treedef
+
+
+@functools.lru_cache(maxsize=512)
+def _names(treedef: TreeDef) -> tuple[str, ...]:
+    """The names of the leaves; remembered, because every call of a compiled function asks."""
+    return tuple([".".join(str(_entry(part)) for part in path) for path in treedef.accessors()])
 
 
 def unflatten(treedef: TreeDef, leaves: Sequence[Any]) -> Any:
@@ -49,8 +55,15 @@ def map_tree(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     return unflatten(treedef, [function(*group) for group in zip(leaves, *others, strict=True)])
 
 
+def told_apart(value: Any) -> Any:
+    """A key that differs where Python's `==` does not: 1, 1.0 and True, 0.0 and -0.0."""
+    if isinstance(value, tuple):
+        return type(value), tuple([told_apart(item) for item in value])
+    return type(value), repr(value) if isinstance(value, float | complex) else value
+
+
 def _entry(part: Any) -> Any:
-    return getattr(part, "name", part)
+    return part.field if isinstance(part, optree.NamedTupleEntry) else part.entry
 
 
 def _register(kind: type) -> None:
@@ -61,9 +74,12 @@ def _register(kind: type) -> None:
 
     def to_children(instance: Any) -> tuple[Any, Any, Any]:
         children = [getattr(instance, name) for name in dynamic]
-        return children, tuple(getattr(instance, name) for name in static), tuple(dynamic)
+        metadata = tuple([getattr(instance, name) for name in static])
+        _require_hashable(kind, static, metadata)
+        return children, (metadata, told_apart(metadata)), tuple(dynamic)
 
-    def from_children(metadata: Any, children: Any) -> Any:
+    def from_children(kept: Any, children: Any) -> Any:
+        metadata, _ = kept
         instance: Any = object.__new__(kind)
         for name, value in (
             *zip(dynamic, children, strict=True),
@@ -73,3 +89,15 @@ def _register(kind: type) -> None:
         return instance
 
     optree.register_pytree_node(kind, to_children, from_children, namespace=NAMESPACE)
+
+
+def _require_hashable(kind: type, names: Sequence[str], values: Sequence[Any]) -> None:
+    """Structures are compared between calls, so what belongs to them must not change."""
+    for name, value in zip(names, values, strict=True):
+        try:
+            hash(value)
+        except TypeError:
+            raise ArgumentError(
+                f"the static field {name} of {kind.__name__} is a {type(value).__name__}, which "
+                "cannot be hashed; use a tuple or another immutable value"
+            ) from None

@@ -10,8 +10,8 @@ import numpy as np
 
 from weft.compiler.ir.ambient import active
 from weft.compiler.ir.dtypes import DType
-from weft.compiler.ir.errors import VerifyError, WeftError
-from weft.compiler.ir.graph import Constant, Graph, Op, Parameter, Region, Value
+from weft.compiler.ir.errors import ShapeError, VerifyError, WeftError
+from weft.compiler.ir.graph import Constant, Graph, Op, Parameter, Region, Result, Value
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.types import ArrayType
@@ -52,6 +52,8 @@ class Builder:
             checked = definition.normalise(attributes or {})
             result_types = infer_types(definition, operands, checked, regions)
         except WeftError as error:
+            if isinstance(error, ShapeError) and len(operands) > 1:
+                error.message += origins(operands)
             raise error.at(location, describe(definition, operands)) from None
         op = Op(definition, tuple(operands), checked, tuple(regions), result_types, location)
         self.ops.append(op)
@@ -129,3 +131,21 @@ def describe(definition: OpDef, operands: Sequence[Value]) -> str:
     """An op as error messages name it: `dot_general(lhs: f32[2, 3], rhs: f32[4, 5])`."""
     parts = [f"{definition.operand_name(i)}: {v.type}" for i, v in enumerate(operands)]
     return f"{definition.name}({', '.join(parts)})"
+
+
+def origins(values: Sequence[Value]) -> str:
+    """Lines that say what each value is and where it comes from, to end a message with."""
+    return "".join([f"\n  {value.type} {origin(value)}" for value in values])
+
+
+def origin(value: Value) -> str:
+    """Where a value comes from, for messages."""
+    if isinstance(value, Parameter):
+        return (
+            f"is the argument {value.name}"
+            if value.name
+            else "is an argument of a loop body or branch"
+        )
+    if isinstance(value, Result) and value.op.location is not None:
+        return f"made {value.op.location}"
+    return "is a constant" if isinstance(value, Constant) else "is computed"

@@ -150,9 +150,9 @@ def tangent_types(types: Sequence[ArrayType]) -> list[ArrayType]:
 def _infer_custom_jvp(*operands: ArrayType, regions: tuple[Region, ...]) -> tuple[ArrayType, ...]:
     primal, rule = regions
     require_parameters(primal, operands, "the function")
-    require_parameters(rule, (*operands, *tangent_types(operands)), "the jvp rule")
     outputs = primal.result_types
-    require_results(rule, (*outputs, *tangent_types(outputs)), "the jvp rule")
+    require_parameters(rule, (*operands, *outputs, *tangent_types(operands)), "the jvp rule")
+    require_results(rule, tangent_types(outputs), "the jvp rule")
     return outputs
 
 
@@ -168,9 +168,10 @@ def _filled(op: Op, tangents: Sequence[Maybe]) -> list[Value]:
 def _apply_rule(
     op: Op, tangents: Sequence[Maybe], transforms: Transforms
 ) -> tuple[Sequence[Value], Sequence[Maybe]]:
-    made = inline_here(op.regions[1], [*op.operands, *_filled(op, tangents)])
-    has = [result.type.dtype.is_inexact for result in op.results]
-    return made[: len(op.results)], spread(made[len(op.results) :], has)
+    """The results by the op itself, so that the rule holds for further derivatives of them too."""
+    results = op.definition.emit(*op.operands, regions=op.regions)
+    made = inline_here(op.regions[1], [*op.operands, *results, *_filled(op, tangents)])
+    return results, spread(made, [result.type.dtype.is_inexact for result in results])
 
 
 def _cannot_transpose(
@@ -186,16 +187,16 @@ def _batch_custom_jvp(
     everything = [True] * len(op.results)
     inexact = [operand.type.dtype.is_inexact for operand in op.operands]
     out_inexact = [result.type.dtype.is_inexact for result in op.results]
-    wanted = [*everything, *pick(everything, out_inexact)]
     primal = transforms.batch(op.regions[0], batched, size, everything)
-    rule = transforms.batch(op.regions[1], [*batched, *pick(batched, inexact)], size, wanted)
+    given = [*batched, *everything, *pick(batched, inexact)]
+    rule = transforms.batch(op.regions[1], given, size, pick(everything, out_inexact))
     made = op.definition.emit(*operands, regions=(primal.region, rule.region))
     return made, everything
 
 
 custom_jvp = OpDef(
     name="custom_jvp",
-    doc="Runs a region with its own derivative: rule(operands, tangents) -> (results, tangents).",
+    doc="Runs a region with its own derivative: rule(operands, results, tangents) -> tangents.",
     operands=("*operands",),
     regions=("function", "rule"),
     infer=_infer_custom_jvp,

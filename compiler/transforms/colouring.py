@@ -8,14 +8,18 @@ your Jacobian?" (SIAM Review 47, 2005).
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.integer[Any]]
+
+MOST_CONFLICTS: Final = 20_000_000
+"""How many pairs of items in one place are looked at to find a better order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,41 +96,77 @@ def _colour(pattern: Any, in_reverse: NDArray[np.bool_]) -> Colouring:
 
 def _colour_apart(items: Ints, places: Ints, shape: tuple[int, int]) -> tuple[Ints, int]:
     """Colours such that items with a place in common differ, given as pairs of item and place, and
-    their number. The better of two orders: as they come, which suits bands, and fullest first.
+    their number.
+
+    The order in which they come suits bands. Where it needs more colours than some place has items,
+    another order is tried: by saturation, or fullest first where that would take too long.
     """
     n_places, n_items = shape
-    counts = np.bincount(items, minlength=n_items)
-    order = np.argsort(items, kind="stable")
-    ends = np.cumsum(counts)
-    places_of = [group.tolist() for group in np.split(places[order], ends[:-1] if n_items else [])]
-    natural = [item for item in range(n_items) if counts[item]]
-    made = _greedy(natural, places_of, n_places, n_items)
-    if made[1] == np.bincount(places, minlength=1).max():
+    places_of = _groups(items, places, n_items)
+    natural = [item for item in range(n_items) if places_of[item]]
+    made = _greedy(natural, places_of, n_places)
+    lengths = np.bincount(places, minlength=1).astype(np.int64)
+    if made[1] == lengths.max():
         return made
-    fullest = sorted(natural, key=lambda item: -counts[item])
-    other = _greedy(fullest, places_of, n_places, n_items)
+    if np.sum(lengths**2) <= MOST_CONFLICTS:
+        other = _by_saturation(natural, places_of, _groups(places, items, n_places))
+    else:
+        fullest = sorted(natural, key=lambda item: -len(places_of[item]))
+        other = _greedy(fullest, places_of, n_places)
     return other if other[1] < made[1] else made
 
 
+def _groups(keys: Ints, values: Ints, count: int) -> list[list[int]]:
+    """The values that belong to each key."""
+    ordered = values[np.argsort(keys, kind="stable")]
+    ends = np.cumsum(np.bincount(keys, minlength=count))
+    return [group.tolist() for group in np.split(ordered, ends[:-1])][:count]
+
+
 def _greedy(
-    order: Sequence[int], places_of: Sequence[Sequence[int]], n_places: int, n_items: int
+    order: Sequence[int], places_of: Sequence[Sequence[int]], n_places: int
 ) -> tuple[Ints, int]:
     """Each item gets the first colour that none of its places has seen; sets of colours are bits
     of an int.
     """
     seen = [0] * n_places
-    colours = np.full(n_items, -1)
-    count = 0
+    bit_of = [0] * len(places_of)
     for item in order:
         taken = 0
         for place in places_of[item]:
             taken |= seen[place]
-        bit = _lowest_free(taken)
+        bit = bit_of[item] = _lowest_free(taken)
         for place in places_of[item]:
             seen[place] |= bit
-        colours[item] = bit.bit_length() - 1
-        count = max(count, bit.bit_length())
-    return colours, count
+    return _as_colours(bit_of)
+
+
+def _by_saturation(
+    items: Sequence[int], places_of: Sequence[Sequence[int]], items_of: Sequence[Sequence[int]]
+) -> tuple[Ints, int]:
+    """Next comes always the item that has the fewest colours left (Brelaz, 1979)."""
+    taken = [0] * len(places_of)
+    bit_of = [0] * len(places_of)
+    queue = [(0, -len(places_of[item]), item) for item in items]
+    heapq.heapify(queue)
+    while queue:
+        saturation, _, item = heapq.heappop(queue)
+        if bit_of[item] or -saturation != taken[item].bit_count():
+            continue
+        bit = bit_of[item] = _lowest_free(taken[item])
+        for place in places_of[item]:
+            for other in items_of[place]:
+                if not (bit_of[other] or taken[other] & bit):
+                    taken[other] |= bit
+                    entry = (-taken[other].bit_count(), -len(places_of[other]), other)
+                    heapq.heappush(queue, entry)
+    return _as_colours(bit_of)
+
+
+def _as_colours(bit_of: Sequence[int]) -> tuple[Ints, int]:
+    """Colours as numbers, -1 for no bit, and how many there are."""
+    colours = np.array([bit.bit_length() - 1 for bit in bit_of], np.int64)
+    return colours, int(colours.max(initial=-1)) + 1
 
 
 def _lowest_free(taken: int) -> int:
@@ -137,25 +177,23 @@ def _lowest_free(taken: int) -> int:
 # --- symmetric matrices -------------------------------------------------------------------------
 
 
-def colour_symmetric(pattern: Any) -> Colouring:
-    """A star colouring of the columns of a symmetric pattern, for forward products alone.
+def colour_symmetric(pattern: Any, *, reverse: bool = False) -> Colouring:
+    """A colouring of a symmetric pattern, for products of one mode alone: a star colouring, or one
+    of the columns if that is better.
 
-    Neighbours differ in colour, and so does one of any path of four from the other two colours;
-    then each entry (i, j) is alone in its product in row i or, as (j, i), in row j.
+    In a star colouring neighbours differ, and no path of four has only two colours; then each entry
+    (i, j) is alone in its product in row i or, as (j, i), in row j.
     """
     size = pattern.shape[0]
     row_of = np.repeat(np.arange(size), np.diff(pattern.indptr))
     column_of = pattern.indices
     is_off = row_of != column_of
-    neighbours = [
-        group.tolist()
-        for group in np.split(
-            column_of[is_off], np.cumsum(np.bincount(row_of[is_off], minlength=size))[:-1]
-        )
-    ]
-    used = [vertex for vertex in range(size) if pattern.indptr[vertex + 1] > pattern.indptr[vertex]]
+    neighbours = _groups(row_of[is_off], column_of[is_off], size)
+    used = np.flatnonzero(np.diff(pattern.indptr)).tolist()
     fullest = sorted(used, key=lambda vertex: -len(neighbours[vertex]))
     made = [_star(order, neighbours, size) for order in (used, fullest)]
+    if np.diff(pattern.indptr).max(initial=0) < min(count for _, count in made):
+        made.append(_colour_apart(column_of, row_of, pattern.shape))
     colours, count = min(made, key=lambda result: result[1])
     # Entries that share row and colour with another are read from their mirror image.
     place = row_of.astype(np.int64) * max(count, 1) + colours[column_of]
@@ -164,7 +202,10 @@ def colour_symmetric(pattern: Any) -> Colouring:
     here = colours[column_of].astype(np.int64) * size + row_of
     mirrored = colours[row_of].astype(np.int64) * size + column_of
     sources = np.where(shared, mirrored, here)
-    return Colouring(colours, np.full(size, -1), count, 0, sources)
+    unused = np.full(size, -1)
+    if reverse:
+        return Colouring(unused, colours, 0, count, sources)
+    return Colouring(colours, unused, count, 0, sources)
 
 
 def _star(order: Sequence[int], neighbours: Sequence[Sequence[int]], size: int) -> tuple[Ints, int]:
@@ -178,13 +219,11 @@ def _star(order: Sequence[int], neighbours: Sequence[Sequence[int]], size: int) 
     seen = [0] * size
     first: list[dict[int, int]] = [{} for _ in range(size)]
     closing = [0] * size
-    count = 0
     for vertex in order:
         taken = 0
         for near in neighbours[vertex]:
             taken |= bit_of[near] | closing[near] if bit_of[near] else seen[near]
         bit = bit_of[vertex] = _lowest_free(taken)
-        count = max(count, bit.bit_length())
         for near in neighbours[vertex]:
             if seen[near] & bit:
                 # A vertex without a colour never has two neighbours of one colour.
@@ -193,4 +232,4 @@ def _star(order: Sequence[int], neighbours: Sequence[Sequence[int]], size: int) 
             else:
                 first[near][bit] = vertex
             seen[near] |= bit
-    return np.array([bit.bit_length() - 1 for bit in bit_of], np.int64), count
+    return _as_colours(bit_of)

@@ -1,9 +1,9 @@
 """Through which operand elements an op's result elements depend on inputs: a rule per family.
 
 A rule gets an op, what is known of its operands, the number of one operand and one of the results,
-all of known shapes, and returns the inputs that the result's elements have through that operand. It
-may say too many inputs, never too few; an op without a rule depends on everything. Families are
-found by trait first, then by name, so that a new elementwise op, view or reduction needs no entry.
+and returns the inputs that the result's elements have through that operand. It may say too many
+inputs, never too few; an op without a rule depends on everything. Families are found by name, then
+by trait, so that a new elementwise op, view or reduction needs no entry.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.compiler.ir.dims import Dim
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.opdef import Trait
 from weft.compiler.ops import indexing, shape
 from weft.compiler.ops.window import Windows
-from weft.compiler.transforms.rows import Ints, Mask, Rows, union
+from weft.compiler.transforms.rows import Ints, Mask, Rows, inputs, union
 
 Array = np.ndarray[Any, Any]
 Sizes = tuple[int, ...]
@@ -32,12 +33,14 @@ MOST_PAIRS: Final = 20_000_000
 @dataclass(frozen=True, slots=True)
 class Fact:
     """What is known of a value: the inputs of its elements (None: they have none), its array if no
-    input and no argument decides it, and where it may differ from zero (None: everywhere).
+    input and no argument decides it, where it may differ from zero (None: everywhere), and, for
+    indices into a vector, which elements of that each of them may be (None: any).
     """
 
     rows: Rows | None = None
     value: Array | None = None
     nonzero: Mask | None = None
+    choices: Rows | None = None
 
     @property
     def support(self) -> Mask | None:
@@ -55,9 +58,14 @@ Rule = Callable[[Op, Sequence[Fact], int, Value], Rows]
 
 def rule_of(op: Op) -> Rule:
     """The rule of an op's family."""
+    traits = op.definition.traits
+    if not is_plain(op):
+        # Of the ops on arrays of unknown size these two kinds keep elements apart all the same.
+        if op.name == "transpose":
+            return moved
+        return elementwise if Trait.ELEMENTWISE in traits else everything
     if op.name in RULES:
         return RULES[op.name]
-    traits = op.definition.traits
     if Trait.ELEMENTWISE in traits:
         return elementwise
     if Trait.VIEW in traits and len(op.operands) == 1:
@@ -65,19 +73,36 @@ def rule_of(op: Op) -> Rule:
     return reduced if Trait.REDUCTION in traits else everything
 
 
+def is_plain(op: Op) -> bool:
+    """Whether an op can be looked at with NumPy: all sizes are numbers, and nothing happens."""
+    values = (*op.operands, *op.results)
+    return (
+        all(value.type.is_static for value in values)
+        and not op.regions
+        and Trait.EFFECT not in op.definition.traits
+        and not any(_has_symbol(attribute) for attribute in op.attributes.values())
+    )
+
+
+def _has_symbol(attribute: Any) -> bool:
+    if isinstance(attribute, tuple):
+        return any(_has_symbol(item) for item in attribute)
+    return isinstance(attribute, Dim)
+
+
 # --- shapes -------------------------------------------------------------------------------------
 
 
 def shape_of(value: Value) -> Sizes:
-    """The shape of a value whose sizes are all numbers."""
-    sizes = [size for size in value.type.shape if isinstance(size, int)]
-    assert len(sizes) == value.type.rank
-    return tuple(sizes)
+    """The shape of a value as its rows count it: an axis of unknown size has one element, which
+    stands for all.
+    """
+    return tuple([size if isinstance(size, int) else 1 for size in value.type.shape])
 
 
 def size_of(value: Value) -> int:
-    """The number of elements that a value's rows stand for: 1 if it is not known."""
-    return math.prod(shape_of(value)) if value.type.is_static else 1
+    """The number of rows that a value has."""
+    return math.prod(shape_of(value))
 
 
 def numbered(sizes: Sequence[int]) -> Ints:
@@ -101,6 +126,8 @@ def collapse(rows: Rows, sizes: Sequence[int], axes: Sequence[int]) -> Rows:
 
 def stretch(rows: Rows, sizes: Sequence[int], target: Sequence[int]) -> Rows:
     """The elements of an array repeated to a larger shape, as NumPy broadcasts."""
+    if tuple(sizes) == tuple(target):
+        return rows
     return rows.take(np.broadcast_to(numbered(sizes), tuple(target)))
 
 
@@ -199,7 +226,9 @@ def read(op: Op, facts: Sequence[Fact], number: int, result: Value) -> Rows:
     """What is read where an index is not known may be anything along that axis."""
     if number >= first_place(op):
         return everything(op, facts, number, result)
-    sizes = shape_of(op.operands[0])
+    sizes, choices = shape_of(op.operands[0]), _choices(op, facts)
+    if choices is not None:
+        return choices.along(facts[0].inputs())
     unknown, index = _places(op, facts, sizes, shape_of(result))
     return collapse(facts[0].inputs(), sizes, unknown).take(index)
 
@@ -213,12 +242,21 @@ def written(op: Op, facts: Sequence[Fact], number: int, result: Value) -> Rows:
     rows = facts[number].inputs()
     if number == 0:
         return rows
-    sizes = shape_of(result)
+    sizes, choices = shape_of(result), _choices(op, facts)
+    if choices is not None:
+        return choices.turned().along(rows)
     unknown, index = _places(op, facts, sizes, shape_of(op.operands[1]))
     narrow, targets = narrowed(sizes, unknown), index.reshape(-1)
     inside = targets >= 0
     merged = rows.merge(targets[inside], np.arange(rows.count)[inside], math.prod(narrow))
     return stretch(merged, narrow, sizes)
+
+
+def _choices(op: Op, facts: Sequence[Fact]) -> Rows | None:
+    """Which elements of a vector each index of a gather or scatter may be, if that is known."""
+    if op.operands[0].type.rank != 1 or "axes" not in op.attributes:
+        return None
+    return facts[first_place(op)].choices
 
 
 def _places(op: Op, facts: Sequence[Fact], sizes: Sizes, part: Sizes) -> tuple[list[int], Ints]:
@@ -326,12 +364,19 @@ def convolved(op: Op, facts: Sequence[Fact], number: int, result: Value) -> Rows
 
 
 def windowed(op: Op, facts: Sequence[Fact], number: int, result: Value) -> Rows:
+    return in_windows(op).along(facts[0].inputs())
+
+
+def in_windows(op: Op) -> Rows:
+    """Which elements of the operand lie in each window."""
+    (result,) = op.results
     sizes, attributes = shape_of(op.operands[0]), dict(op.attributes)
     attributes.pop("kind", None)
     sources = Windows(**attributes).slide(numbered(sizes) + 1, 0).reshape(size_of(result), -1) - 1
     targets = np.broadcast_to(np.arange(size_of(result))[:, None], sources.shape)
     inside = sources >= 0
-    return facts[0].inputs().merge(targets[inside], sources[inside], size_of(result))
+    elements = inputs(0, math.prod(sizes), math.prod(sizes))
+    return elements.merge(targets[inside], sources[inside], size_of(result))
 
 
 # --- linear algebra -----------------------------------------------------------------------------

@@ -1,8 +1,7 @@
 """Sets of inputs, one per element of an array: what the analysis of sparsity propagates.
 
 A matrix of bools with a row per element and a column per input, stored sparse. Elements are counted
-in row-major order. An array whose number of elements is not known has one row, which stands for all
-of them.
+in row-major order. An axis whose size is not known has one element, which stands for all.
 """
 
 from __future__ import annotations

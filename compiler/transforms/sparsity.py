@@ -22,6 +22,8 @@ from weft.compiler.transforms import derive, rows
 from weft.compiler.transforms.dependence import (
     Fact,
     everything,
+    in_windows,
+    is_plain,
     numbered,
     rule_of,
     shape_of,
@@ -29,10 +31,12 @@ from weft.compiler.transforms.dependence import (
 )
 from weft.compiler.transforms.prune import prune_region
 from weft.compiler.transforms.rows import Rows
-from weft.compiler.transforms.support import fold, is_plain, nonzero
+from weft.compiler.transforms.support import fold, nonzero
 
 MOST_UNROLLED: Final = 20_000
 """How many ops a loop may come to when each of its steps is analysed on its own."""
+MOST_WORK: Final = 50_000_000
+"""How large the sets may be, summed over these ops, before the steps are taken together."""
 MOST_ROUNDS: Final = 64
 """After how many rounds the elements of a loop's carry are no longer told apart."""
 
@@ -98,12 +102,13 @@ def _apply(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
     if op.name in _WITH_REGIONS:
         return _WITH_REGIONS[op.name](op, facts, n_inputs)
     if not is_plain(op):
-        return [_all_together(facts, result) for result in op.results]
+        return [Fact(_rows(op, facts, result)) for result in op.results]
     values = fold(op, facts)
     if values is not None:
         return [Fact(value=value) for value in values]
     mask = nonzero(op, facts)
-    return [Fact(_rows(op, facts, result), nonzero=mask) for result in op.results]
+    choices = in_windows(op) if op.name == "window_argmax" and size_of(op.result) else None
+    return [Fact(_rows(op, facts, r), nonzero=mask, choices=choices) for r in op.results]
 
 
 def _rows(op: Op, facts: Sequence[Fact], result: Value) -> Rows | None:
@@ -180,8 +185,6 @@ def _reversed_rule(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
     n_residuals = len(backward.parameters) - len(op.results)
     sizes = [size_of(result) for result in op.results]
     tangents, operands = facts[n_residuals:], op.operands[n_residuals:]
-    if not all(value.type.is_static for value in (*op.results, *operands)):
-        return [_all_together(tangents, result) for result in op.results]
     starts, total = np.cumsum([0, *sizes]), sum(sizes)
     given = [
         Fact(rows.inputs(int(start), size, total))
@@ -207,9 +210,9 @@ def _reversed_rule(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
 def _scanned(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
     """Step by step if that is not too much, else what holds of all steps together."""
     (body,) = op.regions
-    length = op.attributes["length"]
-    if isinstance(length, int) and length * _cost(body) <= MOST_UNROLLED:
-        return _unrolled(op, facts, n_inputs)
+    unrolled = _unrolled(op, facts, n_inputs)
+    if unrolled is not None:
+        return unrolled
     first = op.attributes["n_consts"] + op.attributes["n_carry"]
     consts, carry = facts[: op.attributes["n_consts"]], facts[op.attributes["n_consts"] : first]
     steps = [
@@ -238,35 +241,33 @@ def _cost(region: Region) -> int:
     return total
 
 
-def _unrolled(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
+def _unrolled(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact] | None:
+    """What is known of a scan's results, found step by step; None if that takes too long."""
     (body,) = op.regions
     n_consts, n_carry = op.attributes["n_consts"], op.attributes["n_carry"]
-    first, length = n_consts + n_carry, op.attributes["length"]
+    first, length, cost = n_consts + n_carry, op.attributes["length"], _cost(body)
+    if not isinstance(length, int) or length * cost > MOST_UNROLLED:
+        return None
     consts, carry = facts[:n_consts], list(facts[n_consts:first])
     outs: list[list[Fact]] = [[] for _ in range(length)]
+    work = 0
     for i in reversed(range(length)) if op.attributes["reverse"] else range(length):
         steps = [
-            _step(fact, i, sequence, size_of(parameter))
-            for fact, sequence, parameter in zip(
-                facts[first:], op.operands[first:], body.parameters[first:], strict=True
-            )
+            _step(fact, i, size_of(parameter))
+            for fact, parameter in zip(facts[first:], body.parameters[first:], strict=True)
         ]
         made = facts_of(body, [*consts, *carry, *steps], n_inputs)
         carry, outs[i] = made[:n_carry], made[n_carry:]
+        work += cost * sum(map(_total, carry))
+        if work > MOST_WORK:
+            return None
     columns = zip(*outs, strict=True) if length else [()] * (len(op.results) - n_carry)
-    return [
-        *carry,
-        *[
-            _stacked(column, step, n_inputs)
-            for column, step in zip(columns, body.results[n_carry:], strict=True)
-        ],
-    ]
+    stacks = zip(columns, body.results[n_carry:], strict=True)
+    return [*carry, *[_stacked(column, step, n_inputs) for column, step in stacks]]
 
 
-def _step(fact: Fact, i: int, sequence: Value, size: int) -> Fact:
+def _step(fact: Fact, i: int, size: int) -> Fact:
     """One step, of this size, of a sequence."""
-    if not sequence.type.is_static:
-        return Fact(None if fact.rows is None else fact.rows.repeat(size))
     own = np.arange(i * size, (i + 1) * size)
     return Fact(
         None if fact.rows is None else _or_none(fact.rows.take(own)),
@@ -280,13 +281,12 @@ def _stacked(steps: Sequence[Fact], step: Value, n_inputs: int) -> Fact:
     found = None
     if any(fact.rows is not None for fact in steps):
         found = rows.stack([_filled(fact, step, n_inputs) for fact in steps])
-        found = found if step.type.is_static else found.together()
     values = [fact.value for fact in steps if fact.value is not None]
     if steps and len(values) == len(steps):
         return Fact(found, np.stack(values))
     masks = [fact.support for fact in steps]
     known = [mask for mask in masks if mask is not None]
-    if not known or not step.type.is_static:
+    if not known:
         return Fact(found)
     sizes = shape_of(step)
     full = [np.ones(sizes, np.bool_) if mask is None else mask for mask in masks]
@@ -295,8 +295,6 @@ def _stacked(steps: Sequence[Fact], step: Value, n_inputs: int) -> Fact:
 
 def _any_step(fact: Fact, sequence: Value, step: Value) -> Fact:
     """What holds of every step of a sequence."""
-    if not sequence.type.is_static:
-        return Fact(None if fact.rows is None else fact.rows.repeat(size_of(step)))
     mask = fact.support
     mask = None if mask is None else np.any(mask, axis=0)
     if fact.rows is None:
@@ -310,8 +308,6 @@ def _every_step(fact: Fact, stacked: Value, step: Value) -> Fact:
     """A stack of steps of each of which the same holds."""
     if fact.rows is None or not size_of(stacked):
         return Fact()
-    if not stacked.type.is_static:
-        return Fact(fact.rows.together())
     elements = np.broadcast_to(numbered(shape_of(step)), shape_of(stacked))
     return Fact(fact.rows.take(elements))
 
@@ -349,11 +345,9 @@ def _looped(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
         return [_with_all(f, test, value) for f, value in zip(made, body.results, strict=True)]
 
     made = _repeated(facts[n_consts:], carried, step)
-    recorded = made[len(carried) :]
-    return [
-        *made[: len(carried)],
-        *[_all_together([f], r) for f, r in zip(recorded, op.results[len(carried) :], strict=True)],
-    ]
+    count = len(carried)
+    records = zip(made[count:], op.results[count:], body.results[count:], strict=True)
+    return [*made[:count], *[_every_step(fact, stack, step) for fact, stack, step in records]]
 
 
 _WITH_REGIONS: Final[Mapping[str, Callable[[Op, Sequence[Fact], int], list[Fact]]]] = (

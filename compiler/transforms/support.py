@@ -9,34 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from weft.compiler.ir.dims import Dim
 from weft.compiler.ir.errors import BoundsError
 from weft.compiler.ir.graph import Op
 from weft.compiler.ir.opdef import Trait
 from weft.compiler.ops import indexing
 from weft.compiler.transforms.dependence import Array, Fact, first_place, knows_places, shape_of
 from weft.compiler.transforms.rows import Mask
-
-
-def is_plain(op: Op) -> bool:
-    """Whether an op can be looked at with NumPy: all sizes are numbers, and nothing happens."""
-    values = (*op.operands, *op.results)
-    return (
-        all(value.type.is_static for value in values)
-        and not op.regions
-        and Trait.EFFECT not in op.definition.traits
-        and not any(_has_symbol(attribute) for attribute in op.attributes.values())
-    )
-
-
-def _has_symbol(attribute: Any) -> bool:
-    if isinstance(attribute, tuple):
-        return any(_has_symbol(item) for item in attribute)
-    return isinstance(attribute, Dim)
 
 
 def fold(op: Op, facts: Sequence[Fact]) -> list[Array] | None:

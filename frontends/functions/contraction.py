@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.compiler.ir import dtypes
+from weft.compiler.ir.build import origins
 from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import format_shape
@@ -191,13 +192,15 @@ def _stacked_product(name: str, x: Value, left: Labels, y: Value, right: Labels)
     if terms[0].size("k") != terms[1].size("k"):
         raise ShapeError(
             f"{shapes} do not fit: {terms[0].size('k')} and {terms[1].size('k')} elements would be "
-            "multiplied in pairs and summed"
+            f"multiplied in pairs and summed:{origins((x, y))}"
         )
     stacks = x.type.shape[: -len(left)], y.type.shape[: -len(right)]
     try:
         rank = len(broadcast_shapes(*stacks))
     except ShapeError:
-        raise ShapeError(f"{shapes}: the leading axes do not broadcast together") from None
+        raise ShapeError(
+            f"{shapes}: the leading axes do not broadcast together:{origins((x, y))}"
+        ) from None
     return contract(terms, (*range(-rank, 0), *[label for label in left + right if label != "k"]))
 
 

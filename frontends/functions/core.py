@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from weft.compiler.ir import dims, dtypes
-from weft.compiler.ir.build import constant
+from weft.compiler.ir.build import constant, origins
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import DTypeError, ShapeError, TraceError
-from weft.compiler.ir.graph import Constant, Parameter, Result, Value
+from weft.compiler.ir.graph import Constant, Value
 from weft.compiler.ir.types import Shape, format_shape
 from weft.compiler.ops import conversion, shape
 from weft.frontends.trace import ArrayLike, Scalar, Tracer, current_trace, scalar_dtype
@@ -152,29 +152,14 @@ def broadcast_together(values: Sequence[Value]) -> list[Value]:
     try:
         target = broadcast_shapes(*shapes)
     except ShapeError as error:
-        raise _with_origins(error, values) from None
+        raise with_origins(error, values) from None
     return [broadcast_value(v, target) if v.type.shape else v for v in values]
 
 
-def _with_origins(error: ShapeError, values: Sequence[Value]) -> ShapeError:
-    """The error with what each operand is and where it comes from."""
-    lines = [f"  {value.type} {origin(value)}" for value in values]
-    trace = current_trace()
-    message = "\n".join([error.message + ":", *lines])
-    return ShapeError(message, location=trace.locate() if trace.locate is not None else None)
-
-
-def origin(value: Value) -> str:
-    """Where a value comes from, for messages."""
-    if isinstance(value, Parameter):
-        return (
-            f"is the argument {value.name}"
-            if value.name
-            else "is an argument of a loop body or branch"
-        )
-    if isinstance(value, Result) and value.op.location is not None:
-        return f"made {value.op.location}"
-    return "is a constant" if isinstance(value, Constant) else "is computed"
+def with_origins(error: ShapeError, values: Sequence[Value]) -> ShapeError:
+    """The error at the user's line, with what each operand is and where it comes from."""
+    message = f"{error.message}:{origins(values)}"
+    return ShapeError(message, location=trace_error("").location)
 
 
 # --- shapes and axes ------------------------------------------------------------------------------
@@ -219,7 +204,7 @@ def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
     """Axes from None (all), an int or a tuple, non-negative and distinct."""
     if axis is None:
         return tuple(range(rank))
-    if not isinstance(axis, Iterable):
+    if isinstance(axis, Tracer) or not isinstance(axis, Iterable):
         return (normalize_axis(axis, rank),)
     axes = tuple(normalize_axis(a, rank) for a in axis)
     if len(set(axes)) != len(axes):

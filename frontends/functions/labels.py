@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from weft.compiler.ir import dims
+from weft.compiler.ir.build import origins
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.graph import Value
@@ -96,7 +97,8 @@ def _unstretched(terms: Sequence[Term]) -> list[Term]:
             known = sizes.get(label, 1)
             if 1 not in (known, size) and known != size:
                 raise ShapeError(
-                    f"axes with the label {label} have the different sizes {known} and {size}"
+                    f"axes with the label {label} have the different sizes {known} and {size}:"
+                    + origins([term.value for term in terms])
                 )
             sizes[label] = size if known == 1 else known
     return [_without_short_axes(term, sizes) for term in terms]

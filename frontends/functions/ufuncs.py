@@ -91,8 +91,10 @@ from weft.frontends.functions.core import (
     is_weak,
     lift,
     promotion_key,
+    trace_error,
     wrap,
 )
+from weft.frontends.functions.special_ufuncs import SPECIAL
 from weft.frontends.trace import ArrayLike, Tracer
 
 Emit = Callable[..., "Value | tuple[Value, ...]"]
@@ -341,9 +343,16 @@ def _loop(ufunc: np.ufunc, keys: tuple[Any, ...]) -> tuple[tuple[DType, ...], tu
     return tuple(known[: ufunc.nin]), tuple(known[ufunc.nin :])
 
 
+def emitter(ufunc: np.ufunc) -> Emit | None:
+    """How a ufunc of NumPy or SciPy is computed, or None."""
+    return UFUNCS.get(ufunc) or SPECIAL.get(ufunc.__name__)
+
+
 def apply_ufunc(ufunc: np.ufunc, *operands: ArrayLike, dtype: Any = None) -> Any:
     """What `ufunc(*operands)` computes, as a tracer or a tuple of tracers."""
-    emit = UFUNCS[ufunc]
+    emit = emitter(ufunc)
+    if emit is None:
+        raise trace_error(f"{ufunc.__name__} is not supported on traced arrays")
     if dtype is not None:
         wanted = dtypes.dtype(dtype)
         inputs, outputs = _loop(ufunc, tuple([wanted.numpy] * len(operands)))

@@ -56,13 +56,15 @@ def test_builders_nest_and_the_outer_one_comes_back() -> None:
     assert [op.name for op in inner.ops] == ["exp"]
 
 
-def test_a_fault_names_the_op_its_operands_and_the_line() -> None:
+def test_a_fault_names_the_op_its_operands_their_origins_and_the_line() -> None:
     builder = Builder(locate=lambda: HERE)
-    x = builder.parameter(parse_type("f32[2, n]"))
+    x = builder.parameter(parse_type("f32[2, n]"), "w")
     with builder.active(), pytest.raises(ShapeError) as caught:
         ops.add(x, number([1, 2]))
     assert str(caught.value) == (
         "add(x: f32[2, n], y: f32[2]): operands have different shapes: (2, n) and (2,)\n"
+        "  f32[2, n] is the argument w\n"
+        "  f32[2] is a constant\n"
         "  at model.py:3: x + y"
     )
     assert builder.ops == []

@@ -306,7 +306,7 @@ OTHER_RESULT = region(F32, lambda x: ops.reduce_sum(x, axes=(0,)))
             "custom_jvp",
             [SAME, SAME],
             {},
-            "the jvp rule takes (f32[2]) but is given (f32[2], f32[2])",
+            "the jvp rule takes (f32[2]) but is given (f32[2], f32[2], f32[2])",
         ),
         ("custom_vjp", [SAME, NONE, SAME], {}, "the forward rule must return (f32[2])"),
         (

@@ -74,21 +74,33 @@ def check(
 
 
 def check_modes(function: Function, args: Sequence[Any], argnums: Sequence[int] = (0,)) -> None:
-    """Forward mode along a random direction equals the reverse-mode gradient times it."""
+    """Forward and reverse mode agree along a random direction, and so do forward over reverse and
+    reverse over reverse on the second derivative.
+    """
     random = np.random.default_rng(0)
-    chosen = [np.asarray(args[n]) for n in argnums]
-    directions = [random.standard_normal(array.shape) for array in chosen]
+    chosen = tuple(np.asarray(args[n]) for n in argnums)
+    direction = tuple(random.standard_normal(array.shape) for array in chosen)
 
-    def partial(*given: Any) -> Any:
+    def partial(given: Any) -> Any:
         full = list(args)
         for number, array in zip(argnums, given, strict=True):
             full[number] = array
         return function(*full)
 
-    gradients = wf.grad(partial, tuple(range(len(chosen))))(*chosen)
-    expected = sum(np.sum(g * d) for g, d in zip(gradients, directions, strict=True))
-    _, slope = run(lambda given, along: wf.jvp(partial, given, along), tuple(chosen), directions)
-    np.testing.assert_allclose(slope, expected, rtol=1e-10, atol=1e-12)
+    def along(given: Any) -> Any:
+        return wf.jvp(partial, (given,), (direction,))[1]
+
+    def by_gradient(given: Any) -> Any:
+        pairs = zip(wf.grad(partial)(given), direction, strict=True)
+        return sum(np.sum(gradient * part) for gradient, part in pairs)
+
+    def compare(left: Any, right: Any) -> None:
+        np.testing.assert_allclose(left, right, rtol=1e-10, atol=1e-11)
+
+    compare(run(along, chosen), by_gradient(chosen))
+    forward = run(lambda given: wf.hvp(partial, (given,), (direction,)), chosen)
+    for first, second in zip(forward, run(wf.grad(by_gradient), chosen), strict=True):
+        compare(first, second)
 
 
 def _floats(argument: Any) -> Any:
@@ -101,12 +113,14 @@ def array(*rows: Any) -> Array:
     return np.array(rows, np.float64)
 
 
-def parameter_count(function: Function, *specs: Any) -> int:
-    """How many numbers the first argument of a function holds, which the trace must accept."""
-    graph = wf.trace(function)(*specs).verify()
-    first = wf.trace(lambda parameters: 0.0)(specs[0])
-    used = graph.parameters[: len(first.parameters)]
-    return sum(int(parameter.type.size) for parameter in used)
+def parameter_count(function: Function, parameters: Any, *inputs: Any) -> int:
+    """How many numbers the parameters of a model hold, all of which it must use when traced."""
+    graph = wf.trace(function)(parameters, *inputs).verify()
+    count = len(wf.trace(lambda parameters: 0.0)(parameters).parameters)
+    held = graph.parameters[:count]
+    read = {operand for region in graph.regions() for op in region.ops for operand in op.operands}
+    assert read.issuperset(held)
+    return sum(int(parameter.type.size) for parameter in held)
 
 
 # --- functions ------------------------------------------------------------------------------------
@@ -119,7 +133,7 @@ def sigmoid(x: Any) -> Any:
 
 def relu(x: Any) -> Any:
     """The positive part, with slope 0 at 0."""
-    return np.where(x > 0, x, 0.0)
+    return np.maximum(x, 0.0)
 
 
 def softplus(x: Any) -> Any:

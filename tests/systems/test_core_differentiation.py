@@ -98,7 +98,7 @@ def test_g4_cotangents_of_a_shared_value_are_added_before_one_local_derivative()
 # --- G5 to G8: small networks ---------------------------------------------------------------------
 
 W1, B1, W2, B2, X = array([1, -1], [0.5, 2]), array(0, -1), array(1, -2), 0.5, array(1, 2)
-MLP = {
+MLP: dict[str, Any] = {
     "relu": (
         relu,
         (-6.5, 56.25, -15.0),
@@ -170,9 +170,11 @@ def test_g7_sparse_network_of_sigmoid_and_tanh() -> None:
     (loss, inner), gradient = run(made, parameters, array(1, -2, 0.5))
     near(loss, 0.0222429586)
     near(inner, ((-1.3, -0.3), (0.214165017, -0.2913126125), 0.4609168491))
-    expected = (0.0425963524, -0.1351124631, 0.0425963524, -0.1351124631, -0.0851927048)
-    expected += (0.0212981762, -0.0675562316, 0.0451710106, -0.0614427383)
-    near(tuple(gradient[name] for name in names), expected)
+    expected = array(
+        *(0.0425963524, -0.1351124631, 0.0425963524, -0.1351124631, -0.0851927048),
+        *(0.0212981762, -0.0675562316, 0.0451710106, -0.0614427383),
+    )
+    near(np.stack([gradient[name] for name in names]), expected)
 
 
 def test_g8_network_with_dead_units_and_one_step_of_descent() -> None:
@@ -310,6 +312,19 @@ def test_g11_ridge_argmin_by_conjugate_gradients() -> None:
     near(run(solved, 0.5, RIDGE_B), RIDGE_X)
     rate, row = run(wf.jacrev(solved, (0, 1)), 0.5, RIDGE_B)
     near((rate, row[0]), (RIDGE_RATE, RIDGE_ROW))
+
+
+def test_g11_higher_derivatives_of_a_root_see_that_the_root_moves() -> None:
+    def newton(a: Any) -> Any:
+        return wf.fori_loop(0, 20, lambda i, x: 0.5 * (x + a / x), a)
+
+    derivative = wf.implicit.root(lambda x, a: x * x - a, newton)
+    for expected in (0.25, -0.03125, 0.01171875):
+        forward, reverse = wf.jacfwd(derivative), wf.grad(derivative)
+        near(run(forward, 4.0), expected)
+        near(run(wf.vmap(reverse), array(4, 4)), array(expected, expected))
+        derivative = reverse
+    assert np.isnan(run(wf.grad(derivative), 4.0))
 
 
 # --- G12: estimators ------------------------------------------------------------------------------

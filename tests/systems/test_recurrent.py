@@ -40,9 +40,9 @@ def test_g37_truncated_back_propagation() -> None:
 def test_g37_rnn_with_bias_and_start() -> None:
     x = array(1, -1, 0.5)
     args = (0.9, 0.5, 0.1, 0.0)
-    near(run(lambda *a: rnn_states(*a, x), *args), array(0.537049567, 0.0831521654, 0.4009974612))
+    near(run(rnn_states, *args, x), array(0.537049567, 0.0831521654, 0.4009974612))
     gradients = [0.472600087, 0.149894398, 2.0696123294, 0.432317328]
-    check(lambda *a: rnn_states(*a, x)[2], args, 0.4009974612, gradients)
+    check(lambda w, u, b, h: rnn_states(w, u, b, h, x)[2], args, 0.4009974612, gradients)
 
 
 @pytest.mark.parametrize("policy", ["nothing", "everything", "dots"])

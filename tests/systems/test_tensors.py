@@ -74,7 +74,7 @@ def test_g13_space_to_depth_and_its_transpose() -> None:
 
 A, B = array([1, 2], [3, 4]), array([5, 6], [7, 8])
 ONE_TO_TWELVE = np.arange(1.0, 13)
-EINSUMS = {
+EINSUMS: dict[str, Any] = {
     "ik,kj->ij": ((A, B), array([19, 22], [43, 50])),
     "ii": ((A,), 5.0),
     "ik,jk->ij": ((A, B), array([17, 23], [39, 53])),
@@ -149,6 +149,6 @@ def plain_sigmoid(x: Any) -> Any:
 
 def test_g16_bump_and_tower() -> None:
     near(run(bump, array(0.5, 0.4, 0.3)), array(0.9866142982, 0.4999546021, 0.006692545))
-    near(run(tower, 0.5, 0.5), 0.999999999947, 12)
+    tiny(run(tower, 0.5, 0.5), 0.999999999947, 12)
     low = run(lambda x, y: plain_sigmoid(50 * (bump(x) + bump(y) - 1.5)), 0.5, 0.2)
     tiny(low, 7.1278e-12, 5)

@@ -59,7 +59,7 @@ def test_g34_continuous_bag_of_words_with_a_repeated_index() -> None:
     near(inner, (array(3, 2), array(3, 2, 5, -1)))
     row = [0.9539032319, -0.113956852]
     gradient = array(row, [0, 0], [1.9078064637, -0.227913704], [0, 0])
-    check(lambda *args: network(*args, context)[0], [embedding, output], 3.171935393329, [gradient])
+    check(lambda e, u: network(e, u, context)[0], [embedding, output], 3.171935393329, [gradient])
 
 
 # --- G35: hierarchical softmax --------------------------------------------------------------------

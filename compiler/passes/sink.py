@@ -1,0 +1,80 @@
+"""Moving transposes and reshapes downwards, through elementwise ops, to where they vanish.
+
+A transpose that reaches a product becomes axis numbers, one that reaches another transpose or a
+reduction is taken up by it (those rules are in `rewrite.rules_shape`); what it passes becomes a
+longer chain of elementwise ops.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from weft.compiler.ir.graph import Graph, Op, Value
+from weft.compiler.ops import helpers
+from weft.compiler.ops.shape import broadcast, reshape, transpose
+from weft.compiler.rewrite.edit import edit
+from weft.compiler.rewrite.rules_shape import ELEMENTWISE, made_by
+
+_ELEMENTWISE = frozenset(ELEMENTWISE)
+
+
+def sink_views(graph: Graph, fired: Counter[str] | None = None) -> Graph:
+    """The graph with elementwise ops before transposes and reshapes, where all operands agree."""
+    counts = fired if fired is not None else Counter()
+
+    def visit(op: Op) -> Sequence[Value] | None:
+        if op.definition not in _ELEMENTWISE:
+            return None
+        for name, below in (("transpose", _below_transpose), ("reshape", _below_reshape)):
+            made = below(op)
+            if made is not None:
+                counts[f"{name} below {op.name}"] += 1
+                return (made,)
+        return None
+
+    return edit(graph, visit)
+
+
+def _below_transpose(op: Op) -> Value | None:
+    moved = [inner for v in op.operands if (inner := made_by(v, transpose)) is not None]
+    if not moved:
+        return None
+    permutation = moved[0].attributes["permutation"]
+    sources = [_before_transpose(operand, permutation) for operand in op.operands]
+    if any(source is None for source in sources):
+        return None
+    made = op.definition(*[s for s in sources if s is not None], **op.attributes)
+    return transpose(made, permutation=permutation)
+
+
+def _before_transpose(value: Value, permutation: tuple[int, ...]) -> Value | None:
+    """The value that this permutation makes of which, if that costs nothing."""
+    if not value.type.rank:
+        return value
+    inner = made_by(value, transpose)
+    if inner is not None:
+        return inner.operands[0] if inner.attributes["permutation"] == permutation else None
+    stretched = made_by(value, broadcast)
+    if stretched is None:
+        return None
+    # A stretched value can be stretched in another order, unless its own axes would cross.
+    targets = [permutation[dim] for dim in stretched.attributes["dims"]]
+    if targets != sorted(targets):
+        return None
+    shape = [value.type.shape[place] for place in helpers.inverse(permutation)]
+    return broadcast(stretched.operands[0], shape=shape, dims=targets)
+
+
+def _below_reshape(op: Op) -> Value | None:
+    operands = [operand for operand in op.operands if operand.type.rank]
+    inners = [made_by(operand, reshape) for operand in operands]
+    sources = {inner.operands[0].type.shape for inner in inners if inner is not None}
+    if not inners or None in inners or len(sources) != 1 or () in sources:
+        return None
+    unshaped = [
+        inner.operands[0] if (inner := made_by(operand, reshape)) is not None else operand
+        for operand in op.operands
+    ]
+    made = op.definition(*unshaped, **op.attributes)
+    return reshape(made, shape=op.results[0].type.shape)

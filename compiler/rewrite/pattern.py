@@ -1,0 +1,240 @@
+"""Patterns of ops, written with the ops themselves.
+
+Inside `PatternBuilder().active()` an op that is called makes a node of a pattern instead of an op of
+a graph: `log(add(exp(x), literal(1)))`. A placeholder that appears twice must meet the same value,
+commutative ops match in both orders, and literals match constants by value, stretched or not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from weft.compiler.ir.ambient import active
+from weft.compiler.ir.errors import VerifyError
+from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
+from weft.compiler.ir.opdef import OpDef, Trait
+from weft.compiler.ops import shape
+
+Number: TypeAlias = bool | int | float | complex
+Bindings: TypeAlias = dict[str, Value]
+Predicate: TypeAlias = Callable[[Any], bool]
+
+
+class Pattern(Value):
+    """A node of a pattern. It is a `Value` so that ops take it, but it has no type."""
+
+    __slots__ = ()
+
+
+class Placeholder(Pattern):
+    """Any value, or any that `accepts` accepts; the same one wherever the name stands."""
+
+    __slots__ = ("name", "accepts")
+
+    def __init__(self, name: str, accepts: Callable[[Value], bool] | None = None) -> None:
+        self.name = name
+        self.accepts = accepts
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Literal(Pattern):
+    """A constant all of whose elements have this value; the sign of a zero counts for floats."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Number) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+class Application(Pattern):
+    """An op on patterns. An attribute may be a function that says whether it accepts a value; one
+    that is left out may be anything.
+    """
+
+    __slots__ = ("definition", "operands", "attributes")
+
+    def __init__(
+        self, definition: OpDef, operands: tuple[Pattern, ...], attributes: Mapping[str, Any]
+    ) -> None:
+        self.definition = definition
+        self.operands = operands
+        self.attributes = dict(attributes)
+
+    def __repr__(self) -> str:
+        return f"{self.definition.name}({', '.join(map(repr, self.operands))})"
+
+
+class PatternBuilder:
+    """Makes patterns of the ops that are called while it is in force."""
+
+    def emit(
+        self,
+        definition: OpDef,
+        operands: Sequence[Value],
+        attributes: Mapping[str, object] | None = None,
+        regions: Sequence[Region] = (),
+    ) -> tuple[Value, ...]:
+        """The pattern of an op with one result."""
+        if regions or definition.regions:
+            raise VerifyError(f"a pattern cannot hold {definition.name}, which has regions")
+        unknown = (attributes or {}).keys() - definition.attributes.keys()
+        if unknown:
+            raise VerifyError(f"{definition.name} has no attribute {', '.join(sorted(unknown))}")
+        nodes = tuple([_as_pattern(operand) for operand in operands])
+        return (Application(definition, nodes, attributes or {}),)
+
+    @contextmanager
+    def active(self) -> Iterator[PatternBuilder]:
+        """Put this builder in force."""
+        token = active.set(self)
+        try:
+            yield self
+        finally:
+            active.reset(token)
+
+
+def literal(value: Number) -> Value:
+    """A constant in a pattern."""
+    return Literal(value)
+
+
+def _as_pattern(operand: Value) -> Pattern:
+    if isinstance(operand, Pattern):
+        return operand
+    number = uniform_value(operand)
+    if number is None:
+        raise VerifyError(f"{operand!r} is neither a pattern nor a number")
+    return Literal(number)
+
+
+# --- matching -------------------------------------------------------------------------------------
+
+# What is still to be matched: a linked list, so that a branch of the search can keep its own.
+Pending: TypeAlias = "tuple[Pattern, Value, Pending] | None"
+
+
+def match(pattern: Application, op: Op) -> Bindings | None:
+    """What the placeholders stand for if the op's one result matches, else None."""
+    if op.definition is not pattern.definition or len(op.results) != 1:
+        return None
+    return _solve((pattern, op.results[0], None), {})
+
+
+def _solve(pending: Pending, bindings: Bindings) -> Bindings | None:
+    while pending is not None:
+        pattern, value, pending = pending
+        if isinstance(pattern, Placeholder):
+            bound = bindings.get(pattern.name)
+            if bound is None:
+                if pattern.accepts is not None and not pattern.accepts(value):
+                    return None
+                bindings = {**bindings, pattern.name: value}
+            elif not is_same(bound, value):
+                return None
+        elif isinstance(pattern, Literal):
+            if not is_literal(value, pattern.value):
+                return None
+        else:
+            assert isinstance(pattern, Application)
+            operands = _operands_if_applied(pattern, value)
+            if operands is None:
+                return None
+            if Trait.COMMUTATIVE in pattern.definition.traits:
+                first = _solve(_push(pattern.operands, operands, pending), bindings)
+                if first is not None:
+                    return first
+                operands = (operands[1], operands[0], *operands[2:])
+            pending = _push(pattern.operands, operands, pending)
+    return bindings
+
+
+def _push(patterns: Sequence[Pattern], values: Sequence[Value], rest: Pending) -> Pending:
+    for pattern, value in zip(reversed(patterns), reversed(values), strict=True):
+        rest = (pattern, value, rest)
+    return rest
+
+
+def _operands_if_applied(pattern: Application, value: Value) -> tuple[Value, ...] | None:
+    if not isinstance(value, Result) or value.op.definition is not pattern.definition:
+        return None
+    op = value.op
+    if len(op.operands) != len(pattern.operands):
+        return None
+    for name, wanted in pattern.attributes.items():
+        found = op.attributes[name]
+        if not (wanted(found) if callable(wanted) else wanted == found):
+            return None
+    return op.operands
+
+
+def is_same(left: Value, right: Value) -> bool:
+    """Whether two values are one, or equal constants."""
+    if left is right:
+        return True
+    return (
+        isinstance(left, Constant)
+        and isinstance(right, Constant)
+        and left.type == right.type
+        and left.digest == right.digest
+    )
+
+
+def is_literal(value: Value, number: Number) -> bool:
+    """Whether all elements of a constant are this number."""
+    found = uniform_value(value)
+    if found is None:
+        return False
+    if not value.type.dtype.is_inexact:
+        return bool(found == number)
+    if found != number:
+        return bool(found != found and number != number)
+    if found != 0 or value.type.dtype.is_complex:
+        return True
+    assert isinstance(found, float) and not isinstance(number, complex)
+    return math.copysign(1, found) == math.copysign(1, number)
+
+
+def uniform_value(value: Value) -> Number | None:
+    """The number that all elements of a constant, or of a stretched one, are; None if there is no
+    such.
+    """
+    if isinstance(value, Result) and value.op.definition is shape.broadcast:
+        value = value.op.operands[0]
+    if not isinstance(value, Constant) or not value.array.size:
+        return None
+    array = value.array
+    if array.size > 1 and not _is_uniform(array):
+        return None
+    number: Number = array.flat[0].item() if array.dtype.kind != "V" else float(array.flat[0])
+    return float(number) if value.type.dtype.is_float else number
+
+
+def _is_uniform(array: np.ndarray[Any, Any]) -> bool:
+    first, last = array.flat[0], array.flat[-1]
+    if first.tobytes() != last.tobytes():
+        return False  # most arrays end here, before their bytes are compared
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
+    return bool((flat == flat[0]).all())
+
+
+def placeholders(pattern: Pattern) -> list[Placeholder]:
+    """The placeholders of a pattern, each once, in order."""
+    found: dict[str, Placeholder] = {}
+    stack = [pattern]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Placeholder):
+            found.setdefault(node.name, node)
+        elif isinstance(node, Application):
+            stack.extend(reversed(node.operands))
+    return list(found.values())

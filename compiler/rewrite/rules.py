@@ -1,0 +1,13 @@
+"""All rules, by the pass that runs them. The order in a tuple is the order in which they are tried."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.compiler.rewrite import rules_arithmetic, rules_logic, rules_shape, rules_stable
+from weft.compiler.rewrite.rule import Rule
+
+CANONICAL: Final[tuple[Rule, ...]] = rules_shape.RULES
+EXACT: Final[tuple[Rule, ...]] = (*rules_arithmetic.RULES, *rules_logic.RULES)
+STABLE: Final[tuple[Rule, ...]] = rules_stable.RULES
+ALL: Final[tuple[Rule, ...]] = (*CANONICAL, *EXACT, *STABLE)

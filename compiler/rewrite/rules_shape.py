@@ -1,0 +1,607 @@
+"""Rules that bring ops to one form: views of views, casts of casts, stretched numbers, products.
+
+They look at types and attributes more than at values, so they are functions of an op rather than
+patterns; their proofs are examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from weft.compiler.ir.dtypes import DType, bf16, f16, f32, f64
+from weft.compiler.ir.graph import Constant, Op, Result, Value
+from weft.compiler.ir.opdef import OpDef, Trait
+from weft.compiler.ir.types import Shape
+from weft.compiler.ops import TABLE, helpers
+from weft.compiler.ops.arithmetic import add, mul
+from weft.compiler.ops.contraction import dot_general
+from weft.compiler.ops.conversion import cast, probe, stop_gradient
+from weft.compiler.ops.reduction import reduce_max, reduce_sum
+from weft.compiler.ops.shape import (
+    broadcast,
+    concatenate,
+    pad,
+    reshape,
+    reverse,
+    slice_,
+    transpose,
+)
+from weft.compiler.ops.special import exp
+from weft.compiler.rewrite.pattern import uniform_value
+from weft.compiler.rewrite.rule import Apply, Exactness, Examples, Rule, example
+
+COMMUTATIVE: Final = tuple([op for op in TABLE.values() if Trait.COMMUTATIVE in op.traits])
+# A probe is asked for by name and must keep its shape.
+ELEMENTWISE: Final = tuple(
+    [op for op in TABLE.values() if Trait.ELEMENTWISE in op.traits and op is not probe]
+)
+REDUCTIONS: Final = tuple(
+    [op for op in TABLE.values() if Trait.REDUCTION in op.traits and "axes" in op.attributes]
+)
+
+
+def made_by(value: Value, definition: OpDef) -> Op | None:
+    """The op that makes a value, if it is of this kind."""
+    if isinstance(value, Result) and value.op.definition is definition:
+        return value.op
+    return None
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+
+def _constant_right(op: Op) -> Value | None:
+    left, right = op.operands[:2]
+    if not _is_known(left) or _is_known(right):
+        return None
+    return op.definition(right, left, **op.attributes)
+
+
+def _is_known(value: Value) -> bool:
+    stretched = made_by(value, broadcast)
+    return isinstance(value if stretched is None else stretched.operands[0], Constant)
+
+
+def _scalar_behind(value: Value) -> Value | None:
+    """The rank-0 value that was stretched to this one, or None."""
+    if not value.type.rank:
+        return None
+    stretched = made_by(value, broadcast)
+    if stretched is not None and not stretched.operands[0].type.rank:
+        return stretched.operands[0]
+    if isinstance(value, Constant) and uniform_value(value) is not None:
+        return Constant(value.array.reshape(-1)[0], value.location)
+    return None
+
+
+def _unstretch_operands(op: Op) -> Value | None:
+    """Numbers are not stretched for an elementwise op; if all are numbers, its result is."""
+    sources = [_scalar_behind(operand) for operand in op.operands]
+    if not any(source is not None for source in sources):
+        return None
+    operands = [
+        operand if source is None else source
+        for operand, source in zip(op.operands, sources, strict=True)
+    ]
+    made = op.definition(*operands, **op.attributes)
+    return helpers.stretch(made, op.results[0].type.shape)
+
+
+# --- views --------------------------------------------------------------------------------------
+
+
+def _same_shape(op: Op) -> Value | None:
+    """A view that changes nothing."""
+    x = op.operands[0]
+    if op.definition is transpose:
+        axes = op.attributes["permutation"]
+        return x if list(axes) == list(range(x.type.rank)) else None
+    if op.definition is reverse:
+        return x if all(x.type.shape[axis] == 1 for axis in op.attributes["axes"]) else None
+    if op.definition is slice_ and max(op.attributes["strides"], default=1) > 1:
+        return None
+    if op.definition is pad and any(end != 0 for end in op.attributes["low"]):
+        return None
+    return x if x.type.shape == op.results[0].type.shape else None
+
+
+def _reshape_of_reshape(op: Op) -> Value | None:
+    inner = made_by(op.operands[0], reshape)
+    return None if inner is None else reshape(inner.operands[0], **op.attributes)
+
+
+def _transpose_of_transpose(op: Op) -> Value | None:
+    inner = made_by(op.operands[0], transpose)
+    if inner is None:
+        return None
+    first = inner.attributes["permutation"]
+    return transpose(
+        inner.operands[0], permutation=[first[axis] for axis in op.attributes["permutation"]]
+    )
+
+
+def _transpose_of_ones(op: Op) -> Value | None:
+    """A transpose that only moves axes of size 1 is a reshape."""
+    x = op.operands[0]
+    moved = [axis for axis in op.attributes["permutation"] if x.type.shape[axis] != 1]
+    if any(left > right for left, right in pairwise(moved)):
+        return None
+    return reshape(x, shape=op.results[0].type.shape)
+
+
+def _transpose_of_broadcast(op: Op) -> Value | None:
+    """A stretched value transposed is the value, itself transposed if need be, stretched."""
+    inner = made_by(op.operands[0], broadcast)
+    if inner is None:
+        return None
+    places = helpers.inverse(op.attributes["permutation"])
+    targets = [places[dim] for dim in inner.attributes["dims"]]
+    order = sorted(range(len(targets)), key=targets.__getitem__)
+    source = helpers.transpose(inner.operands[0], order)
+    return broadcast(source, shape=op.results[0].type.shape, dims=sorted(targets))
+
+
+def _broadcast_of_broadcast(op: Op) -> Value | None:
+    inner = made_by(op.operands[0], broadcast)
+    if inner is None:
+        return None
+    outer = op.attributes["dims"]
+    return broadcast(
+        inner.operands[0],
+        shape=op.attributes["shape"],
+        dims=[outer[dim] for dim in inner.attributes["dims"]],
+    )
+
+
+def _broadcast_of_reshape(op: Op) -> Value | None:
+    """Axes of size 1 need not be made before they are stretched."""
+    inner = made_by(op.operands[0], reshape)
+    if inner is None:
+        return None
+    source = inner.operands[0]
+    kept = _inserted_into(source.type.shape, inner.attributes["shape"])
+    if kept is None:
+        return None
+    outer = op.attributes["dims"]
+    return broadcast(source, shape=op.attributes["shape"], dims=[outer[axis] for axis in kept])
+
+
+def _inserted_into(source: Shape, target: Shape) -> list[int] | None:
+    """Where the axes of `source` are in `target` if that has only some of size 1 more."""
+    kept: list[int] = []
+    for axis, size in enumerate(target):
+        if len(kept) < len(source) and source[len(kept)] == size:
+            kept.append(axis)
+        elif size != 1:
+            return None
+    return kept if len(kept) == len(source) else None
+
+
+def _broadcast_that_inserts(op: Op) -> Value | None:
+    """A broadcast that only adds axes of size 1 is a reshape."""
+    x = op.operands[0]
+    sizes = [op.attributes["shape"][dim] for dim in op.attributes["dims"]]
+    if list(x.type.shape) != sizes or not x.type.rank:
+        return None
+    added = [s for d, s in enumerate(op.attributes["shape"]) if d not in op.attributes["dims"]]
+    if any(size != 1 for size in added):
+        return None
+    return reshape(x, shape=op.attributes["shape"])
+
+
+def _slice_of_slice(op: Op) -> Value | None:
+    inner = made_by(op.operands[0], slice_)
+    if inner is None:
+        return None
+    starts, limits, strides = [], [], []
+    for axis, step in enumerate(inner.attributes["strides"]):
+        first = inner.attributes["starts"][axis]
+        start, limit = op.attributes["starts"][axis], op.attributes["limits"][axis]
+        if step != 1 and not (isinstance(start, int) and isinstance(limit, int)):
+            return None
+        starts.append(first + start * step)
+        is_empty = step != 1 and start == limit
+        limits.append(first + (start * step if is_empty else (limit - 1) * step + 1))
+        strides.append(step * op.attributes["strides"][axis])
+    return slice_(inner.operands[0], starts=starts, limits=limits, strides=strides)
+
+
+def _reverse_of_reverse(op: Op) -> Value | None:
+    inner = made_by(op.operands[0], reverse)
+    if inner is None:
+        return None
+    axes = set(op.attributes["axes"]) ^ set(inner.attributes["axes"])
+    x = inner.operands[0]
+    return reverse(x, axes=sorted(axes)) if axes else x
+
+
+def _concatenate_of_one(op: Op) -> Value | None:
+    """Without empty operands; one operand is its own result."""
+    axis = op.attributes["axis"]
+    filled = [v for v in op.operands if v.type.shape[axis] != 0] or list(op.operands[:1])
+    if len(filled) == 1:
+        return filled[0]
+    return concatenate(*filled, axis=axis) if len(filled) < len(op.operands) else None
+
+
+def _reduce_nothing(op: Op) -> Value | None:
+    return op.operands[0] if not op.attributes["axes"] else None
+
+
+def _reduce_transposed(op: Op) -> Value | None:
+    """A reduction does not care for the order of its axes."""
+    inner = made_by(op.operands[0], transpose)
+    if inner is None:
+        return None
+    permutation = inner.attributes["permutation"]
+    axes = sorted(permutation[axis] for axis in op.attributes["axes"])
+    made = op.definition(inner.operands[0], axes=axes)
+    left = [permutation[a] for a in range(len(permutation)) if a not in op.attributes["axes"]]
+    rank = {axis: place for place, axis in enumerate(sorted(left))}
+    return helpers.transpose(made, [rank[axis] for axis in left])
+
+
+def _sort_axes(op: Op) -> Value | None:
+    axes = op.attributes["axes"]
+    ordered = tuple(sorted(axes))
+    return None if axes == ordered else op.definition(op.operands[0], axes=ordered)
+
+
+# --- casts --------------------------------------------------------------------------------------
+
+
+def _same_dtype(op: Op) -> Value | None:
+    x = op.operands[0]
+    return x if x.type.dtype is op.attributes["dtype"] else None
+
+
+def _cast_of_cast(op: Op) -> Value | None:
+    inner = made_by(op.operands[0], cast)
+    if inner is None or not is_lossless(inner.operands[0].type.dtype, inner.attributes["dtype"]):
+        return None
+    return cast(inner.operands[0], **op.attributes)
+
+
+def is_lossless(source: DType, target: DType) -> bool:
+    """Whether every value of one dtype is a value of the other."""
+    if source is target or source.is_bool:
+        return True
+    if target.is_bool or (source.is_complex and not target.is_complex):
+        return False
+    if source.is_float or source.is_complex:
+        return target.is_inexact and _fits(source.real, target.real)
+    digits = source.bits - source.is_signed
+    if target.is_integer:
+        return digits <= target.bits - target.is_signed and source.is_signed <= target.is_signed
+    return digits <= _DIGITS[target.real]
+
+
+# Digits of the significand, the implied one included; f16 and bf16 hold neither each other.
+_DIGITS: Final = {bf16: 8, f16: 11, f32: 24, f64: 53}
+
+
+def _fits(source: DType, target: DType) -> bool:
+    return source is target or (
+        _DIGITS[source] < _DIGITS[target] and (source, target) != (bf16, f16)
+    )
+
+
+def _no_stop(op: Op) -> Value | None:
+    """Passes run after derivatives, so there is nothing left to stop."""
+    return op.operands[0]
+
+
+# --- products -----------------------------------------------------------------------------------
+
+
+def _sorted_contraction(op: Op) -> Value | None:
+    """Contracted axes in the order of lhs, batch axes in that of the result, no needless dtype."""
+    attributes = dict(op.attributes)
+    pairs = sorted(zip(attributes["lhs_contract"], attributes["rhs_contract"], strict=True))
+    attributes["lhs_contract"] = tuple([left for left, _ in pairs])
+    attributes["rhs_contract"] = tuple([right for _, right in pairs])
+    if attributes["dtype"] is op.operands[0].type.dtype:
+        attributes["dtype"] = None
+    return None if attributes == op.attributes else dot_general(*op.operands, **attributes)
+
+
+def _transposed_operand(op: Op) -> Value | None:
+    """A transposed operand is the operand with other axis numbers; what it leaves may move."""
+    for side, name in enumerate(("lhs", "rhs")):
+        inner = made_by(op.operands[side], transpose)
+        if inner is None:
+            continue
+        permutation = inner.attributes["permutation"]
+        attributes = dict(op.attributes)
+        groups = [f"{name}_contract", f"{name}_batch"]
+        for group in groups:
+            attributes[group] = tuple([permutation[axis] for axis in op.attributes[group]])
+        used = {axis for group in groups for axis in attributes[group]}
+        operands = list(op.operands)
+        operands[side] = inner.operands[0]
+        made = dot_general(*operands, **attributes)
+        free = [axis for axis in permutation if axis not in used]
+        start = len(op.attributes["lhs_batch"]) if side == 0 else _leading(op)
+        return helpers.transpose(made, _moved(made.type.rank, start, free))
+    return None
+
+
+def _leading(op: Op) -> int:
+    """How many axes of the result come before the free ones of rhs."""
+    return op.operands[0].type.rank - len(op.attributes["lhs_contract"])
+
+
+def _moved(rank: int, start: int, free: Sequence[int]) -> list[int]:
+    """The permutation of a result whose free axes from `start` on were in another order."""
+    order = sorted(free)
+    block = [start + order.index(axis) for axis in free]
+    return [*range(start), *block, *range(start + len(free), rank)]
+
+
+def _transposed_product(op: Op) -> Value | None:
+    """A transpose that exchanges the free axes of lhs and rhs exchanges the operands instead."""
+    inner = made_by(op.operands[0], dot_general)
+    if inner is None:
+        return None
+    n_batch, middle = len(inner.attributes["lhs_batch"]), _leading(inner)
+    rank = inner.results[0].type.rank
+    exchanged = (*range(n_batch), *range(middle, rank), *range(n_batch, middle))
+    if op.attributes["permutation"] != exchanged:
+        return None
+    attributes = inner.attributes
+    swapped = {
+        f"{to}_{group}": attributes[f"{of}_{group}"]
+        for to, of in (("lhs", "rhs"), ("rhs", "lhs"))
+        for group in ("contract", "batch")
+    }
+    return dot_general(*reversed(inner.operands), **swapped, dtype=attributes["dtype"])
+
+
+# --- the rules ----------------------------------------------------------------------------------
+
+
+def _rule(name: str, roots: Sequence[OpDef], apply: Apply, *cases: object) -> Rule:
+    proof = Examples(tuple(cases))  # type: ignore[arg-type]  # each made by `example`
+    return Rule(name, tuple(roots), apply, Exactness.EXACT, proof)
+
+
+def _sum_rule(name: str, roots: Sequence[OpDef], apply: Apply, *cases: object) -> Rule:
+    """Of products and reductions: sums may be taken in another order, which is no part of their meaning."""
+    proof = Examples(tuple(cases))  # type: ignore[arg-type]  # each made by `example`
+    return Rule(name, tuple(roots), apply, Exactness.STABLE, proof)
+
+
+def _stretched(x: Value, *shape: int) -> Value:
+    return broadcast(x, shape=shape, dims=())
+
+
+def _whole(x: Value) -> Value:
+    rank = x.type.rank
+    return slice_(x, starts=[0] * rank, limits=x.type.shape, strides=[1] * rank)
+
+
+def _padded_by_nothing(x: Value) -> Value:
+    zero = [0] * x.type.rank
+    return pad(x, helpers.number(0, x), low=zero, high=zero, interior=zero)
+
+
+def _sliced(x: Value, start: int, limit: int, step: int) -> Value:
+    return slice_(x, starts=[start], limits=[limit], strides=[step])
+
+
+def _contracted(x: Value, y: Value, left: Sequence[int], right: Sequence[int]) -> Value:
+    return dot_general(x, y, lhs_contract=left, rhs_contract=right)
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    _rule(
+        "stop_gradient",
+        (stop_gradient,),
+        _no_stop,
+        example("f32[2]", stop_gradient),
+    ),
+    _rule(
+        "no-op view",
+        (reshape, transpose, broadcast, slice_, pad, reverse),
+        _same_shape,
+        example("f32[2, 3]", lambda x: reshape(x, shape=(2, 3))),
+        example("f32[2, 3]", lambda x: transpose(x, permutation=(0, 1))),
+        example("f32[2, 3]", lambda x: broadcast(x, shape=(2, 3), dims=(0, 1))),
+        example("f32[2, 3]", _whole),
+        example("f32[2, 3]", _padded_by_nothing),
+        example("f32[2, 1]", lambda x: reverse(x, axes=(1,))),
+    ),
+    _rule(
+        "no-op cast",
+        (cast,),
+        _same_dtype,
+        example("bf16[2]", lambda x: cast(x, dtype=bf16)),
+    ),
+    _rule(
+        "cast of cast",
+        (cast,),
+        _cast_of_cast,
+        example("f32[2]", lambda x: cast(cast(x, dtype=f64), dtype=f32)),
+        example("f32[2]", lambda x: cast(cast(x, dtype=f64), dtype=f16)),
+        example("f16[2]", lambda x: cast(cast(x, dtype=f32), dtype=bf16)),
+        example("i16[2]", lambda x: cast(cast(x, dtype=f64), dtype=bf16)),
+        example("u8[2]", lambda x: cast(cast(x, dtype=f32), dtype=f16)),
+    ),
+    _rule(
+        "constant to the right",
+        COMMUTATIVE,
+        _constant_right,
+        example("f32[2]", lambda x: add(helpers.number(2, x), x)),
+    ),
+    _rule(
+        "stretched number",
+        ELEMENTWISE,
+        _unstretch_operands,
+        example("f32[2]", "f32[]", lambda x, y: mul(x, _stretched(y, 2))),
+        example("f32[]", "f32[]", lambda x, y: mul(_stretched(x, 2), _stretched(y, 2))),
+        example("f32[]", lambda x: exp(_stretched(x, 2, 3))),
+        example("f32[]", lambda x: exp(_stretched(x, 0))),
+    ),
+    _rule(
+        "reshape of reshape",
+        (reshape,),
+        _reshape_of_reshape,
+        example("f32[2, 6]", lambda x: reshape(reshape(x, shape=(3, 4)), shape=(12,))),
+    ),
+    _rule(
+        "transpose of transpose",
+        (transpose,),
+        _transpose_of_transpose,
+        example(
+            "f32[2, 3, 4]",
+            lambda x: transpose(transpose(x, permutation=(1, 2, 0)), permutation=(1, 0, 2)),
+        ),
+    ),
+    _rule(
+        "transpose of axes of size 1",
+        (transpose,),
+        _transpose_of_ones,
+        example("f32[2, 1, 4]", lambda x: transpose(x, permutation=(1, 0, 2))),
+    ),
+    _rule(
+        "transpose of broadcast",
+        (transpose,),
+        _transpose_of_broadcast,
+        example(
+            "f32[2, 3]",
+            lambda x: transpose(
+                broadcast(x, shape=(2, 4, 3), dims=(0, 2)), permutation=(2, 1, 0)
+            ),
+        ),
+    ),
+    _rule(
+        "broadcast of broadcast",
+        (broadcast,),
+        _broadcast_of_broadcast,
+        example(
+            "f32[2, 1]",
+            lambda x: broadcast(
+                broadcast(x, shape=(2, 3, 1), dims=(0, 2)), shape=(2, 4, 3, 5), dims=(0, 2, 3)
+            ),
+        ),
+    ),
+    _rule(
+        "broadcast of reshape",
+        (broadcast,),
+        _broadcast_of_reshape,
+        example(
+            "f32[2]", lambda x: broadcast(reshape(x, shape=(2, 1)), shape=(2, 3), dims=(0, 1))
+        ),
+        example(
+            "f32[1, 2]",
+            lambda x: broadcast(reshape(x, shape=(1, 1, 2)), shape=(3, 4, 2), dims=(0, 1, 2)),
+        ),
+    ),
+    _rule(
+        "broadcast that inserts",
+        (broadcast,),
+        _broadcast_that_inserts,
+        example("f32[2, 3]", lambda x: broadcast(x, shape=(2, 1, 3), dims=(0, 2))),
+    ),
+    _rule(
+        "slice of slice",
+        (slice_,),
+        _slice_of_slice,
+        example("f32[20]", lambda x: _sliced(_sliced(x, 1, 19, 1), 2, 9, 3)),
+        example("f32[20]", lambda x: _sliced(_sliced(x, 1, 20, 3), 1, 6, 2)),
+        example("f32[20]", lambda x: _sliced(_sliced(x, 1, 20, 3), 2, 2, 2)),
+    ),
+    _rule(
+        "reverse of reverse",
+        (reverse,),
+        _reverse_of_reverse,
+        example("f32[2, 3]", lambda x: reverse(reverse(x, axes=(0, 1)), axes=(1,))),
+        example("f32[2, 3]", lambda x: reverse(reverse(x, axes=(1,)), axes=(1,))),
+    ),
+    _rule(
+        "concatenate of one",
+        (concatenate,),
+        _concatenate_of_one,
+        example("f32[2, 3]", lambda x: concatenate(x, axis=1)),
+        example("f32[0, 3]", "f32[2, 3]", lambda x, y: concatenate(x, y, axis=0)),
+        example("f32[0]", "f32[2]", "f32[1]", lambda x, y, z: concatenate(x, y, z, axis=0)),
+    ),
+    _rule(
+        "reduction of no axes",
+        REDUCTIONS,
+        _reduce_nothing,
+        example("f32[2, 3]", lambda x: reduce_sum(x, axes=())),
+    ),
+    _sum_rule(
+        "reduction of transpose",
+        REDUCTIONS,
+        _reduce_transposed,
+        example(
+            "f32[2, 3, 4]",
+            lambda x: reduce_sum(transpose(x, permutation=(2, 1, 0)), axes=(1,)),
+        ),
+        example(
+            "f32[2, 3, 4, 5]",
+            lambda x: reduce_max(transpose(x, permutation=(2, 0, 3, 1)), axes=(1,)),
+        ),
+    ),
+    _sum_rule(
+        "axes in order",
+        REDUCTIONS,
+        _sort_axes,
+        example("f32[2, 3, 4]", lambda x: reduce_sum(x, axes=(2, 0))),
+    ),
+    _sum_rule(
+        "product in order",
+        (dot_general,),
+        _sorted_contraction,
+        example("f32[2, 3]", "f32[3, 2]", lambda x, y: _contracted(x, y, (1, 0), (0, 1))),
+        example(
+            "f32[2, 3]",
+            "f32[3, 2]",
+            lambda x, y: dot_general(x, y, lhs_contract=[1], rhs_contract=[0], dtype=f32),
+        ),
+    ),
+    _sum_rule(
+        "product of transpose",
+        (dot_general,),
+        _transposed_operand,
+        example(
+            "f32[3, 2]",
+            "f32[3, 4]",
+            lambda x, y: _contracted(transpose(x, permutation=(1, 0)), y, (1,), (0,)),
+        ),
+        example(
+            "f32[2, 3, 4, 5]",
+            "f32[5, 6]",
+            lambda x, y: _contracted(transpose(x, permutation=(2, 3, 1, 0)), y, (1,), (0,)),
+        ),
+        example(
+            "f32[2, 3]",
+            "f32[4, 3, 5]",
+            lambda x, y: _contracted(x, transpose(y, permutation=(2, 1, 0)), (1,), (1,)),
+        ),
+    ),
+    _sum_rule(
+        "transpose of product",
+        (transpose,),
+        _transposed_product,
+        example(
+            "f32[2, 3]",
+            "f32[3, 4]",
+            lambda x, y: transpose(_contracted(x, y, (1,), (0,)), permutation=(1, 0)),
+        ),
+        example(
+            "f32[7, 2, 3]",
+            "f32[7, 3, 4, 5]",
+            lambda x, y: transpose(
+                dot_general(
+                    x, y, lhs_contract=[2], rhs_contract=[1], lhs_batch=[0], rhs_batch=[0]
+                ),
+                permutation=(0, 2, 3, 1),
+            ),
+        ),
+    ),
+)
