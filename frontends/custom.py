@@ -42,6 +42,13 @@ class _Custom:
         trace = current_trace()
         return tree.unflatten(out_tree, [trace.wrap(result) for result in results])
 
+    def _own_rule(self) -> tuple[Any, Sequence[Any], Any] | None:
+        """What is known inside this function's own rule: its arguments and value; None outside."""
+        trace = find_trace()
+        while trace is not None and (trace.rule is None or trace.rule[0] is not self):
+            trace = trace.parent
+        return None if trace is None else trace.rule
+
 
 class custom_jvp(_Custom):  # noqa: N801
     """A function with its own forward derivative, from which reverse mode follows by transposition.
@@ -83,13 +90,6 @@ class custom_jvp(_Custom):  # noqa: N801
         given = tree.flatten(tuple(args))[0]
         same = len(given) == len(leaves) and all(a is b for a, b in zip(given, leaves, strict=True))
         return value if same else self.function(*args)
-
-    def _own_rule(self) -> tuple[Any, Sequence[Any], Any] | None:
-        """What is known inside this function's own rule: its arguments and value; None outside."""
-        trace = find_trace()
-        while trace is not None and (trace.rule is None or trace.rule[0] is not self):
-            trace = trace.parent
-        return None if trace is None else trace.rule
 
     def _emit(self, *args: Any) -> Any:
         values, types = self._lifted(args)
@@ -157,8 +157,9 @@ def _match(given: Sequence[Tracer], types: Sequence[ArrayType], what: str) -> li
 class custom_vjp(_Custom):  # noqa: N801
     """A function with its own reverse derivative.
 
-    `forward(*args)` returns (value, residuals); `backward(residuals, cotangent)` returns a tuple
-    with the cotangent of each argument, None for zero.
+    `forward(*args)` returns (value, residuals) and may call the function for the value;
+    `backward(residuals, cotangent)` returns a tuple with the cotangent of each argument, None for
+    zero.
 
     >>> import numpy as np, weft as wf
     >>> @wf.custom_vjp
@@ -181,6 +182,8 @@ class custom_vjp(_Custom):  # noqa: N801
             raise ArgumentError(
                 f"{self.name} is a custom_vjp without rules: call {self.name}.defvjp"
             )
+        if self._own_rule() is not None:
+            return self.function(*args)
         return eager(self._emit)(*args)
 
     def _emit(self, *args: Any) -> Any:
@@ -188,7 +191,7 @@ class custom_vjp(_Custom):  # noqa: N801
         values, types = self._lifted(args)
         pairs = [(type, False) for type in types]
         primal = trace_body(self.function, args, pairs)
-        forward = self._checked_forward(trace_body(self.forward, args, pairs), primal)
+        forward = self._checked_forward(trace_body(self._run_forward, args, pairs), primal)
         residual_tree = forward.out_tree.children()[1]
         count = len(primal.results)
         residuals = [result.type for result in forward.results[count:]]
@@ -209,6 +212,11 @@ class custom_vjp(_Custom):  # noqa: N801
             )
         results = control.custom_vjp.emit(*values, regions=(*regions, back))
         return self._wrap(results, primal.out_tree)
+
+    def _run_forward(self, *args: Any) -> Any:
+        current_trace().rule = (self, args, None)
+        assert self.forward is not None
+        return self.forward(*args)
 
     def _checked_forward(self, forward: Body, primal: Body) -> Body:
         parts = forward.out_tree.children() if forward.out_tree.num_children == 2 else []
@@ -239,6 +247,7 @@ class custom_vjp(_Custom):  # noqa: N801
         def rule(*leaves: Any) -> list[Any]:
             cotangents = iter(leaves[n_residuals:])
             spread = [next(cotangents) if t.dtype.is_inexact else None for t in primal.types]
+            current_trace().rule = (self, leaves, None)
             assert self.backward is not None
             returned = self.backward(
                 tree.unflatten(residual_tree, leaves[:n_residuals]),

@@ -125,7 +125,12 @@ def _mul_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
 
 def _mul_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
     given, (x, y) = helpers.only(cotangents), op.operands
-    return helpers.operand_cotangents(op, linear, lambda: mul(given, y), lambda: mul(given, x))
+
+    def times(factor: Value) -> Value:
+        product = mul(given, factor)
+        return product if isinstance(factor, Constant) else helpers.masked_as(given, product)
+
+    return helpers.operand_cotangents(op, linear, lambda: times(y), lambda: times(x))
 
 
 def _div_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
@@ -141,7 +146,10 @@ def _div_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
 def _div_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
     x, y = op.operands
     given = helpers.only(cotangents)
-    return [helpers.unstretch(div(given, y), x.type.shape), None]
+    quotient = div(given, y)
+    if not isinstance(y, Constant):
+        quotient = helpers.masked_as(given, quotient)
+    return [helpers.unstretch(quotient, x.type.shape), None]
 
 
 add: OpDef = binary(

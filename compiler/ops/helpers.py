@@ -24,6 +24,25 @@ def is_zero(value: Value) -> bool:
     return isinstance(value, Constant) and not value.array.any()
 
 
+def masked_as(cotangent: Value, product: Value) -> Value:
+    """A product of a cotangent, with zeros again where a select put zeros into the cotangent.
+
+    A branch that is not taken has the cotangent 0; where its slope is infinite the product would be
+    NaN, and leak into what the branch was made of.
+    """
+    source = cotangent
+    while isinstance(source, Result) and source.op.name in ("neg", "cast"):
+        source = source.op.operands[0]
+    if not isinstance(source, Result) or source.op.definition is not logic.select:
+        return product
+    pred, on_true, on_false = source.op.operands
+    if pred.type.shape not in ((), product.type.shape):
+        return product
+    if is_zero(on_false):
+        return logic.select(pred, product, number(0, product))
+    return logic.select(pred, number(0, product), product) if is_zero(on_true) else product
+
+
 def number(value: object, like: Value) -> Value:
     """A constant of a value's dtype."""
     return constant(value, like.type.dtype)

@@ -37,9 +37,7 @@ def eliminate_common(graph: Graph, fired: Counter[str] | None = None) -> Graph:
     return with_region(graph, share(graph.region))
 
 
-def _earlier(
-    op: Op, known: dict[Hashable, Op], counts: Counter[str]
-) -> Sequence[Value] | None:
+def _earlier(op: Op, known: dict[Hashable, Op], counts: Counter[str]) -> Sequence[Value] | None:
     """The results of an equal op that came before, if one did."""
     if has_effect(op) or _calls_host_inside(op):
         return None

@@ -17,6 +17,7 @@ import numpy as np
 from weft.compiler.ir import dims
 from weft.compiler.ir.build import constant
 from weft.compiler.ir.dims import Size
+from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Constant, Graph, Op, Value
 from weft.compiler.ops import helpers, logic
 from weft.compiler.ops.contraction import dot_general
@@ -86,14 +87,18 @@ def _one_hot(value: Value) -> OneHot | None:
         axis = _counted_axis(counted)
         if axis is None or counted.type.shape != shape:
             continue
-        least = np.iinfo(labels.type.dtype.numpy).max
-        most = dims.upper(shape[axis])
-        if most is None or most > least:
+        if not _can_count(labels.type.dtype, shape[axis]):
             continue
         spread = _labels(labels, axis, shape)
         if spread is not None:
             return OneHot(spread, axis)
     return None
+
+
+def _can_count(dtype: DType, size: Size) -> bool:
+    """Whether the dtype has a number for every position, and one beyond; i64 always has."""
+    most = dims.upper(size)
+    return dtype.bits == 64 if most is None else most <= np.iinfo(dtype.numpy).max
 
 
 def _counted_axis(value: Value) -> int | None:

@@ -121,10 +121,15 @@ def as_pass(given: PassLike) -> Pass:
         return Pass(given.name, lambda graph, fired: apply_rules(graph, rules, fired), "a rule")
     if not callable(given):
         raise ArgumentError(f"{given!r} is no pass; give a function from graph to graph, or a rule")
-    function, name = given, getattr(given, "__name__", type(given).__name__)
+    name = getattr(given, "__name__", type(given).__name__)
+    return Pass(name, _counting(given), "given by the user")
+
+
+def _counting(function: Callable[..., Graph]) -> Run:
+    """The function in the form of `Pass.run`, whether it counts or not."""
     if "fired" in inspect.signature(function).parameters:
-        return Pass(name, function, "given by the user")
-    return Pass(name, lambda graph, _: function(graph), "given by the user")
+        return lambda graph, fired: function(graph, fired=fired)
+    return lambda graph, _: function(graph)
 
 
 def optimise(

@@ -16,9 +16,7 @@ MOST_SWEEPS: Final = 100
 MOST_AT_ONE_PLACE: Final = 100
 
 
-def apply_rules(
-    graph: Graph, rules: Sequence[Rule], fired: Counter[str] | None = None
-) -> Graph:
+def apply_rules(graph: Graph, rules: Sequence[Rule], fired: Counter[str] | None = None) -> Graph:
     """The graph after the rules, each op tried with those of its kind in the order given; the same
     object if none fired. `fired` counts by name.
     """

@@ -1,8 +1,9 @@
 """Patterns of ops, written with the ops themselves.
 
-Inside `PatternBuilder().active()` an op that is called makes a node of a pattern instead of an op of
-a graph: `log(add(exp(x), literal(1)))`. A placeholder that appears twice must meet the same value,
-commutative ops match in both orders, and literals match constants by value, stretched or not.
+Inside `PatternBuilder().active()` an op that is called makes a node of a pattern instead of an op
+of a graph: `log(add(exp(x), literal(1)))`. A placeholder that appears twice must meet the same
+value, commutative ops match in both orders, and literals match constants by value, stretched or
+not.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from weft.compiler.ir.ambient import active
+from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import VerifyError
 from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
 from weft.compiler.ir.opdef import OpDef, Trait
@@ -215,8 +217,15 @@ def uniform_value(value: Value) -> Number | None:
     array = value.array
     if array.size > 1 and not _is_uniform(array):
         return None
-    number: Number = array.flat[0].item() if array.dtype.kind != "V" else float(array.flat[0])
-    return float(number) if value.type.dtype.is_float else number
+    return _number(array.flat[0], value.type.dtype)
+
+
+def _number(element: Any, dtype: DType) -> Number:
+    if dtype.is_float:
+        return float(element)
+    if dtype.is_complex:
+        return complex(element)
+    return bool(element) if dtype.is_bool else int(element)
 
 
 def _is_uniform(array: np.ndarray[Any, Any]) -> bool:

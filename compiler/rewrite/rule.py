@@ -108,7 +108,8 @@ def rule(
 
     The names of the parameters of `pattern` are the placeholders, those of `replacement` and
     `when` the ones that they need (`result` is the value to be replaced); an op may be given as the
-    replacement by operands of these names. `where` restricts single placeholders. `replacement` may return None to decline.
+    replacement by operands of these names. `where` restricts single placeholders. `replacement`
+    may return None to decline.
     """
     accepts = where or {}
     names = list(inspect.signature(pattern).parameters)

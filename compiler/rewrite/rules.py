@@ -1,4 +1,4 @@
-"""All rules, by the pass that runs them. The order in a tuple is the order in which they are tried."""
+"""All rules, by the pass that runs them, in the order in which they are tried."""
 
 from __future__ import annotations
 

@@ -121,9 +121,7 @@ RULES: Final[tuple[Rule, ...]] = (
         proof=Exhaustive(INTEGERS),
     ),
     rule("select(p, x, x)", lambda p, x: select(p, x, x), _same, proof=_SELECTED),
-    rule(
-        "select(true, x, y)", lambda x, y: select(literal(True), x, y), _same, proof=_SELECTED
-    ),
+    rule("select(true, x, y)", lambda x, y: select(literal(True), x, y), _same, proof=_SELECTED),
     rule(
         "select(false, x, y)",
         lambda x, y: select(literal(False), x, y),

@@ -368,7 +368,7 @@ def _rule(name: str, roots: Sequence[OpDef], apply: Apply, *cases: object) -> Ru
 
 
 def _sum_rule(name: str, roots: Sequence[OpDef], apply: Apply, *cases: object) -> Rule:
-    """Of products and reductions: sums may be taken in another order, which is no part of their meaning."""
+    """Of products and reductions, whose order of summation is no part of their meaning."""
     proof = Examples(tuple(cases))  # type: ignore[arg-type]  # each made by `example`
     return Rule(name, tuple(roots), apply, Exactness.STABLE, proof)
 
@@ -471,9 +471,7 @@ RULES: Final[tuple[Rule, ...]] = (
         _transpose_of_broadcast,
         example(
             "f32[2, 3]",
-            lambda x: transpose(
-                broadcast(x, shape=(2, 4, 3), dims=(0, 2)), permutation=(2, 1, 0)
-            ),
+            lambda x: transpose(broadcast(x, shape=(2, 4, 3), dims=(0, 2)), permutation=(2, 1, 0)),
         ),
     ),
     _rule(
@@ -491,9 +489,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "broadcast of reshape",
         (broadcast,),
         _broadcast_of_reshape,
-        example(
-            "f32[2]", lambda x: broadcast(reshape(x, shape=(2, 1)), shape=(2, 3), dims=(0, 1))
-        ),
+        example("f32[2]", lambda x: broadcast(reshape(x, shape=(2, 1)), shape=(2, 3), dims=(0, 1))),
         example(
             "f32[1, 2]",
             lambda x: broadcast(reshape(x, shape=(1, 1, 2)), shape=(3, 4, 2), dims=(0, 1, 2)),
@@ -597,9 +593,7 @@ RULES: Final[tuple[Rule, ...]] = (
             "f32[7, 2, 3]",
             "f32[7, 3, 4, 5]",
             lambda x, y: transpose(
-                dot_general(
-                    x, y, lhs_contract=[2], rhs_contract=[1], lhs_batch=[0], rhs_batch=[0]
-                ),
+                dot_general(x, y, lhs_contract=[2], rhs_contract=[1], lhs_batch=[0], rhs_batch=[0]),
                 permutation=(0, 2, 3, 1),
             ),
         ),

@@ -6,11 +6,9 @@ Each is proved by a SymPy identity on its domain, and measured against mpmath th
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 from weft.compiler.ir import dims
-from weft.compiler.ir.build import constant
 from weft.compiler.ir.graph import Result, Value
 from weft.compiler.ops import logic
 from weft.compiler.ops.arithmetic import add, div, mul, neg, pow_, sub
@@ -136,13 +134,6 @@ def _log_of_stretched(result: Value) -> Value:
 
 # --- functions of one number ----------------------------------------------------------------------
 
-
-def _half_power(x: Value) -> Value:
-    """sqrt(x) with the power's own values at -0.0 and -inf: 0.0 and inf."""
-    low = logic.eq(x, constant(-math.inf, x.type.dtype))
-    return logic.select(low, number(math.inf, x), sqrt(add(x, number(0.0, x))))
-
-
 RULES: Final[tuple[Rule, ...]] = (
     *SOFTMAX,
     rule(
@@ -260,7 +251,7 @@ RULES: Final[tuple[Rule, ...]] = (
     rule(
         "x ** 0.5",
         lambda x: pow_(x, literal(0.5)),
-        _half_power,
+        sqrt,  # so NumPy does too, for a number as exponent
         where=FLOAT,
         exactness=STABLE,
         proof=POSITIVE,

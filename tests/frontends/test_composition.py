@@ -107,3 +107,54 @@ def test_gradient_of_a_dataclass_is_a_dataclass() -> None:
     gradient = wf.grad(lambda model: np.sum(model.w**model.power))(Model(np.ones(2)))
     assert isinstance(gradient, Model) and gradient.power == 2
     np.testing.assert_array_equal(gradient.w, [2.0, 2.0])
+
+
+def test_custom_rules_may_call_their_own_function() -> None:
+    @wf.custom_jvp
+    def grow(x: Any) -> Any:
+        return np.exp(x)
+
+    @grow.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        y = grow(*primals)
+        return y, tangents[0] * y
+
+    @wf.custom_vjp
+    def grow_back(x: Any) -> Any:
+        return np.exp(x)
+
+    def forward(x: Any) -> Any:
+        y = grow_back(x)
+        return y, y
+
+    grow_back.defvjp(forward, lambda y, cotangent: (cotangent * y,))
+    for function in (grow, grow_back):
+        assert wf.grad(function)(1.0) == pytest.approx(np.e)
+        np.testing.assert_allclose(wf.vmap(wf.grad(function))(np.zeros(2)), [1.0, 1.0])
+    assert wf.grad(wf.grad(wf.grad(grow)))(1.0) == pytest.approx(np.e)
+
+
+def test_implicit_root_has_derivatives_of_every_order() -> None:
+    def newton(a: Any) -> Any:
+        return wf.fori_loop(0, 20, lambda i, x: 0.5 * (x + a / x), a)
+
+    derivative = wf.implicit.root(lambda x, a: x * x - a, newton)
+    for expected in (2.0, 0.25, -0.03125, 0.01171875, -0.00732421875):
+        assert derivative(4.0) == pytest.approx(expected, rel=1e-12)
+        derivative = wf.grad(derivative)
+
+
+@pytest.mark.parametrize(
+    ("function", "point"),
+    [
+        (lambda x: np.where(x > 0, x, np.exp(x) - 1), 1000.0),
+        (lambda x: np.where(x > 0, np.sqrt(x), 0.0), 0.0),
+        (lambda x: np.where(x > 0, x * np.log(x), 0.0), 0.0),
+        (lambda x: np.where(x > 0, -3 / x, 0.0), 0.0),
+    ],
+)
+def test_a_branch_of_where_that_is_not_taken_does_not_leak(function: Any, point: float) -> None:
+    expected = 1.0 if point > 0 else 0.0
+    assert wf.grad(function)(point) == expected
+    assert wf.jvp(function, (point,), (1.0,))[1] == expected
+    assert wf.grad(wf.grad(function))(point) == 0.0

@@ -319,12 +319,11 @@ def test_g11_higher_derivatives_of_a_root_see_that_the_root_moves() -> None:
         return wf.fori_loop(0, 20, lambda i, x: 0.5 * (x + a / x), a)
 
     derivative = wf.implicit.root(lambda x, a: x * x - a, newton)
-    for expected in (0.25, -0.03125, 0.01171875):
+    for expected in (0.25, -0.03125, 0.01171875, -0.00732421875):
         forward, reverse = wf.jacfwd(derivative), wf.grad(derivative)
         near(run(forward, 4.0), expected)
         near(run(wf.vmap(reverse), array(4, 4)), array(expected, expected))
         derivative = reverse
-    assert np.isnan(run(wf.grad(derivative), 4.0))
 
 
 # --- G12: estimators ------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ ROWS = rows_by_op(
     rows_window,
 )
 MOST_ELEMENTS = 24
+MOST_SAMPLES = 25
 
 
 def pattern_of(made: Region, marked: Sequence[bool] | None = None) -> Array:
@@ -88,8 +89,10 @@ def dense_jacobian(made: Region, arrays: Sequence[Array]) -> Array:
 
 
 def small(samples: Sequence[Sample]) -> list[Sample]:
+    """Samples of few elements, and no more than enough of them."""
     sized = [(s, sum(np.size(x) for x in s.operands)) for s in differentiable(samples)]
-    return [s for s, size in sized if 0 < size <= MOST_ELEMENTS and takes_double(s)]
+    found = [s for s, size in sized if 0 < size <= MOST_ELEMENTS and takes_double(s)]
+    return found[:: len(found) // MOST_SAMPLES + 1]
 
 
 def takes_double(sample: Sample) -> bool:

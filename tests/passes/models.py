@@ -1,0 +1,112 @@
+"""Functions whose gradients make graphs of some size for the passes: a network, a recurrent cell,
+attention, and a loop on a condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import weft as wf
+
+Array = np.ndarray[Any, Any]
+Model = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+def _normal(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed + len(shape)).standard_normal(shape)
+
+
+def _softmax(x: Any) -> Any:
+    top = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return top / np.sum(top, axis=-1, keepdims=True)
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def network() -> Model:
+    """Two layers with a softmax as it is written in textbooks, and one-hot labels."""
+
+    def loss(parameters: Any, x: Any, labels: Any) -> Any:
+        hidden = np.tanh(x @ parameters["u"] + parameters["b"])
+        scores = hidden @ parameters["v"]
+        shares = np.exp(scores) / np.sum(np.exp(scores), axis=-1, keepdims=True)
+        one_hot = (labels[:, None] == np.arange(4)).astype(np.float64)
+        return -np.mean(np.sum(one_hot * np.log(shares), axis=-1))
+
+    parameters = {"u": _normal(5, 6), "b": _normal(6), "v": _normal(6, 4)}
+    return loss, (parameters, _normal(8, 5), np.arange(8) % 4)
+
+
+def recurrent() -> Model:
+    """An LSTM whose gates are four products each with the input and the state."""
+
+    def loss(parameters: Any, x: Any) -> Any:
+        def step(state: Any, row: Any) -> Any:
+            h, c = state
+            gates = [row @ p["w"] + h @ p["u"] + p["b"] for p in parameters]
+            c = _sigmoid(gates[0]) * c + _sigmoid(gates[1]) * np.tanh(gates[2])
+            h = _sigmoid(gates[3]) * np.tanh(c)
+            return (h, c), h
+
+        start = (np.zeros((2, 4)), np.zeros((2, 4)))
+        return np.sum(wf.scan(step, start, x)[1] ** 2)
+
+    parameters = [
+        {"w": _normal(3, 4, seed=n), "u": _normal(4, 4, seed=n + 9), "b": _normal(4, seed=n)}
+        for n in range(4)
+    ]
+    return loss, (parameters, _normal(6, 2, 3))
+
+
+def attention() -> Model:
+    """Two heads over a batch, with queries, keys and values from one input, and a residual."""
+
+    def loss(parameters: Any, x: Any) -> Any:
+        def heads(name: str) -> Any:
+            return np.transpose((x @ parameters[name]).reshape(2, 10, 2, 3), (0, 2, 1, 3))
+
+        q, k, v = heads("q"), heads("k"), heads("v")
+        weights = _softmax(q @ np.swapaxes(k, -1, -2) / np.sqrt(4.0))
+        mixed = np.transpose(weights @ v, (0, 2, 1, 3)).reshape(2, 10, 6)
+        return np.sum(np.sin(x + mixed @ parameters["o"]))
+
+    parameters = {name: _normal(6, 6, seed=n) / 3 for n, name in enumerate("qkvo")}
+    return loss, (parameters, _normal(2, 10, 6))
+
+
+def root() -> Model:
+    """Newton's method until it stands still, with an invariant in its body."""
+
+    def loss(a: Any) -> Any:
+        def better(x: Any) -> Any:
+            return 0.5 * (x + np.exp(np.log(a)) / x)
+
+        return np.sum(wf.while_loop(lambda x: np.max(abs(x * x - a)) > 1e-9, better, a + 0.5))
+
+    return loss, (np.array([2.0, 3.0]),)
+
+
+def steps() -> Model:
+    """A short loop, which unrolls, in a checkpoint."""
+
+    def loss(w: Any, x: Any) -> Any:
+        def run(w: Any) -> Any:
+            return wf.fori_loop(0, 3, lambda i, h: np.tanh(h @ w), x)
+
+        return np.sum(wf.checkpoint(run)(w))
+
+    return loss, (_normal(4, 4), _normal(2, 4))
+
+
+MODELS: dict[str, Callable[[], Model]] = {
+    "network": network,
+    "recurrent": recurrent,
+    "attention": attention,
+    "root": root,
+    "steps": steps,
+}
