@@ -18,8 +18,11 @@ from weft.compiler.ir.graph import Graph
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.lower import reference
 from weft.compiler.ops import control
+from weft.compiler.passes.pipeline import PassLike, Report
+from weft.compiler.passes.pipeline import optimise as run_passes
 from weft.frontends import tree
 from weft.frontends.array import start_trace
+from weft.frontends.rewriting import column
 from weft.frontends.trace import Trace, find_trace
 from weft.frontends.tracing import (
     Call,
@@ -45,13 +48,14 @@ class Specialisation:
 
     traced: Traced
     program: Program
+    report: Report
 
 
 class CompiledFunction:
     """A function compiled per kind of arguments: structure, dtypes, shapes and static values.
 
     Calls with NumPy arrays and numbers return NumPy arrays. `trace` gives the graph, `explain` a
-    report.
+    report, `passes` what passes did to it.
     """
 
     def __init__(
@@ -62,11 +66,14 @@ class CompiledFunction:
         static_argnums: int | Iterable[int],
         static_argnames: str | Iterable[str],
         specs: Sequence[Any] | None,
+        passes: Sequence[PassLike] | None = None,
+        optimise: bool = False,
     ) -> None:
         if backend not in BACKENDS:
             raise ArgumentError(f"there is no backend {backend!r}; there is {', '.join(BACKENDS)}")
         self.function = function
         self.backend = backend
+        self._column = column(passes, optimise=optimise)
         self.signature = Signature(function, static_argnums, static_argnames)
         self._specs = None if specs is None else self._spec_types(specs)
         self._cache: OrderedDict[Any, Specialisation] = OrderedDict()
@@ -100,6 +107,12 @@ class CompiledFunction:
             )
         return "\n".join(_report(item, self.backend) for item in self._cache.values())
 
+    def passes(self) -> str:
+        """A report on what passes did to every compiled version."""
+        if not self._cache:
+            return f"{self.signature.name} has not been compiled yet: call it first."
+        return "\n".join(str(item.report) for item in self._cache.values())
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
@@ -120,7 +133,8 @@ class CompiledFunction:
             self._cache.move_to_end(call.key)
             return found
         traced = trace_call(self.function, self.signature.name, call)
-        made = Specialisation(traced, Program(BACKENDS[self.backend](traced.graph)))
+        graph, report = run_passes(traced.graph, passes=self._column)
+        made = Specialisation(traced, Program(BACKENDS[self.backend](graph)), report)
         self._cache[call.key] = made
         if len(self._cache) > CACHE_SIZE:
             self._cache.popitem(last=False)
@@ -181,12 +195,15 @@ def jit(
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
     specs: Sequence[Any] | None = None,
+    passes: Sequence[PassLike] | None = None,
+    optimise: bool = False,
 ) -> Any:
     """Compile a function of arrays; usable as a decorator, with or without options.
 
     `static_argnums` and `static_argnames` name arguments that are Python values, each value
     compiled for. `specs` declares the types of the array arguments, so that one version serves all
-    values of symbolic sizes.
+    values of symbolic sizes. `passes` are your own passes over the traced graph: functions from
+    graph to graph, and rules made by `rewrite`; `optimise` runs the default ones.
 
     >>> import numpy as np, weft as wf
     >>> @wf.jit
@@ -200,6 +217,8 @@ def jit(
         "static_argnums": static_argnums,
         "static_argnames": static_argnames,
         "specs": specs,
+        "passes": passes,
+        "optimise": optimise,
     }
     if function is None:
         return lambda decorated: CompiledFunction(decorated, **options)

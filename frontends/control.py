@@ -407,14 +407,15 @@ def _adapt(before: tuple[ArrayType, bool], after: Tracer) -> tuple[ArrayType, bo
 def stop_gradient(tree_of_arrays: Any) -> Any:
     """The same arrays, through which no derivative flows."""
     return tree.map_tree(
-        lambda x: core.wrap(conversion.stop_gradient(core.lift(x))), tree_of_arrays
+        lambda x: core.wrap(conversion.stop_gradient(core.lift(x)), weak=core.is_weak(x)),
+        tree_of_arrays,
     )
 
 
 @eager
 def probe(name: str, array: ArrayLike) -> Any:
     """The same array, with a name by which gradients and tools find it."""
-    return core.wrap(conversion.probe(core.lift(array), name=name))
+    return core.wrap(conversion.probe(core.lift(array), name=name), weak=core.is_weak(array))
 
 
 def checkpoint(

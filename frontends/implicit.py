@@ -47,7 +47,7 @@ def root(residual: Callable[..., Any], solver: Callable[..., Any]) -> Callable[.
     @eager
     @functools.wraps(solver, updated=())
     def solved(*args: Any) -> Any:
-        return solution(stop_gradient(solver(*args)), *args)
+        return solution(stop_gradient(solver(*stop_gradient(args))), *args)
 
     return solved
 

@@ -211,7 +211,8 @@ def _linearize(
 
 def _only_while_running(made: SplitRegion, n_carry: int) -> SplitRegion:
     """The split body with one more residual, whether the step ran; if not, tangents stay as they
-    are.
+    are. What goes in is masked as well: the residuals of a step that did not run are no numbers to
+    multiply by, and backwards it is the inputs that the products reach.
     """
     ran = constant(True, dtypes.bool_)
     n_residuals = len(made.residuals)
@@ -221,7 +222,8 @@ def _only_while_running(made: SplitRegion, n_carry: int) -> SplitRegion:
     given = [builder.parameter(p.type) for p in made.linear.parameters[n_residuals:]]
     before = given[len(given) - n_carry :]
     with builder.active():
-        results = inline_here(made.linear, [*read, *given])
+        masked = [logic.select(flag, value, constant(0, value.type.dtype)) for value in given]
+        results = inline_here(made.linear, [*read, *masked])
         after = [
             logic.select(flag, new, old) for new, old in zip(results[:n_carry], before, strict=True)
         ]

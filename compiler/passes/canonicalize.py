@@ -12,5 +12,5 @@ from weft.compiler.rewrite.rules import CANONICAL
 
 
 def canonicalize(graph: Graph, fired: Counter[str] | None = None) -> Graph:
-    """The graph after the rules of `rewrite.rules_shape`."""
+    """The graph after the rules of `rewrite.rules_shape` and `rules_product`."""
     return apply_rules(graph, CANONICAL, fired)

@@ -40,7 +40,10 @@ def hoist_invariants(graph: Graph, fired: Counter[str] | None = None) -> Graph:
             return hoisted
         return None if embedded is None else _emit_like(embedded)
 
-    return edit(graph, visit)
+    # A loop that leaves another one may meet constants there that it did not see inside.
+    while (changed := edit(graph, visit)) is not graph:
+        graph = changed
+    return graph
 
 
 def _emit_like(op: Op) -> tuple[Value, ...]:
@@ -65,7 +68,8 @@ def _with_constants_inside(op: Op, counts: Counter[str]) -> Op | None:
         chosen: dict[Value, Value] = {
             p: v for p, v in known.items() if isinstance(v, Constant) and p in used
         }
-        counts["constant"] += len(chosen)
+        if chosen:
+            counts["constant"] += len(chosen)
         regions.append(_substituted(region, chosen))
     if all(new is old for new, old in zip(regions, op.regions, strict=True)):
         return None

@@ -1,7 +1,7 @@
 """Moving transposes and reshapes downwards, through elementwise ops, to where they vanish.
 
 A transpose that reaches a product becomes axis numbers, one that reaches another transpose or a
-reduction is taken up by it (those rules are in `rewrite.rules_shape`); what it passes becomes a
+reduction is taken up by it (those rules are in `rewrite.rules_product`); what it passes becomes a
 longer chain of elementwise ops.
 """
 
@@ -33,7 +33,10 @@ def sink_views(graph: Graph, fired: Counter[str] | None = None) -> Graph:
                 return (made,)
         return None
 
-    return edit(graph, visit)
+    # An op that went below a reshape may stand below a transpose now.
+    while (changed := edit(graph, visit)) is not graph:
+        graph = changed
+    return graph
 
 
 def _below_transpose(op: Op) -> Value | None:

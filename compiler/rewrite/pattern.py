@@ -63,7 +63,7 @@ class Application(Pattern):
     that is left out may be anything.
     """
 
-    __slots__ = ("definition", "operands", "attributes")
+    __slots__ = ("definition", "operands", "attributes", "is_commutative")
 
     def __init__(
         self, definition: OpDef, operands: tuple[Pattern, ...], attributes: Mapping[str, Any]
@@ -71,6 +71,7 @@ class Application(Pattern):
         self.definition = definition
         self.operands = operands
         self.attributes = dict(attributes)
+        self.is_commutative = Trait.COMMUTATIVE in definition.traits
 
     def __repr__(self) -> str:
         return f"{self.definition.name}({', '.join(map(repr, self.operands))})"
@@ -151,13 +152,32 @@ def _solve(pending: Pending, bindings: Bindings) -> Bindings | None:
             operands = _operands_if_applied(pattern, value)
             if operands is None:
                 return None
-            if Trait.COMMUTATIVE in pattern.definition.traits:
-                first = _solve(_push(pattern.operands, operands, pending), bindings)
-                if first is not None:
-                    return first
-                operands = (operands[1], operands[0], *operands[2:])
-            pending = _push(pattern.operands, operands, pending)
+            orders = [
+                o for o in _orders(pattern, operands) if all(map(_may_fit, pattern.operands, o))
+            ]
+            for operands in orders[:-1]:
+                found = _solve(_push(pattern.operands, operands, pending), bindings)
+                if found is not None:
+                    return found
+            if not orders:
+                return None
+            pending = _push(pattern.operands, orders[-1], pending)
     return bindings
+
+
+def _orders(pattern: Application, operands: tuple[Value, ...]) -> list[tuple[Value, ...]]:
+    if not pattern.is_commutative:
+        return [operands]
+    return [operands, (operands[1], operands[0], *operands[2:])]
+
+
+def _may_fit(pattern: Pattern, value: Value) -> bool:
+    """A look at one level, which most candidates fail, before the search."""
+    if isinstance(pattern, Application):
+        return isinstance(value, Result) and value.op.definition is pattern.definition
+    if isinstance(pattern, Literal):
+        return not isinstance(value, Result) or value.op.definition is shape.broadcast
+    return True
 
 
 def _push(patterns: Sequence[Pattern], values: Sequence[Value], rest: Pending) -> Pending:

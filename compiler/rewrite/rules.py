@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.compiler.rewrite import rules_arithmetic, rules_logic, rules_shape, rules_stable
+from weft.compiler.rewrite import (
+    rules_arithmetic,
+    rules_logic,
+    rules_product,
+    rules_shape,
+    rules_stable,
+)
 from weft.compiler.rewrite.rule import Rule
 
-CANONICAL: Final[tuple[Rule, ...]] = rules_shape.RULES
+CANONICAL: Final[tuple[Rule, ...]] = (*rules_shape.RULES, *rules_product.RULES)
 EXACT: Final[tuple[Rule, ...]] = (*rules_arithmetic.RULES, *rules_logic.RULES)
 STABLE: Final[tuple[Rule, ...]] = rules_stable.RULES
 ALL: Final[tuple[Rule, ...]] = (*CANONICAL, *EXACT, *STABLE)

@@ -1,4 +1,4 @@
-"""Rules that bring ops to one form: views of views, casts of casts, stretched numbers, products.
+"""Rules that bring ops to one form: views of views, casts of casts, stretched numbers.
 
 They look at types and attributes more than at values, so they are functions of an op rather than
 patterns; their proofs are examples.
@@ -16,9 +16,7 @@ from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.types import Shape
 from weft.compiler.ops import TABLE, helpers
 from weft.compiler.ops.arithmetic import add, mul
-from weft.compiler.ops.contraction import dot_general
 from weft.compiler.ops.conversion import cast, probe, stop_gradient
-from weft.compiler.ops.reduction import reduce_max, reduce_sum
 from weft.compiler.ops.shape import (
     broadcast,
     concatenate,
@@ -36,9 +34,6 @@ COMMUTATIVE: Final = tuple([op for op in TABLE.values() if Trait.COMMUTATIVE in 
 # A probe is asked for by name and must keep its shape.
 ELEMENTWISE: Final = tuple(
     [op for op in TABLE.values() if Trait.ELEMENTWISE in op.traits and op is not probe]
-)
-REDUCTIONS: Final = tuple(
-    [op for op in TABLE.values() if Trait.REDUCTION in op.traits and "axes" in op.attributes]
 )
 
 
@@ -226,29 +221,6 @@ def _concatenate_of_one(op: Op) -> Value | None:
     return concatenate(*filled, axis=axis) if len(filled) < len(op.operands) else None
 
 
-def _reduce_nothing(op: Op) -> Value | None:
-    return op.operands[0] if not op.attributes["axes"] else None
-
-
-def _reduce_transposed(op: Op) -> Value | None:
-    """A reduction does not care for the order of its axes."""
-    inner = made_by(op.operands[0], transpose)
-    if inner is None:
-        return None
-    permutation = inner.attributes["permutation"]
-    axes = sorted(permutation[axis] for axis in op.attributes["axes"])
-    made = op.definition(inner.operands[0], axes=axes)
-    left = [permutation[a] for a in range(len(permutation)) if a not in op.attributes["axes"]]
-    rank = {axis: place for place, axis in enumerate(sorted(left))}
-    return helpers.transpose(made, [rank[axis] for axis in left])
-
-
-def _sort_axes(op: Op) -> Value | None:
-    axes = op.attributes["axes"]
-    ordered = tuple(sorted(axes))
-    return None if axes == ordered else op.definition(op.operands[0], axes=ordered)
-
-
 # --- casts --------------------------------------------------------------------------------------
 
 
@@ -293,84 +265,12 @@ def _no_stop(op: Op) -> Value | None:
     return op.operands[0]
 
 
-# --- products -----------------------------------------------------------------------------------
-
-
-def _sorted_contraction(op: Op) -> Value | None:
-    """Contracted axes in the order of lhs, batch axes in that of the result, no needless dtype."""
-    attributes = dict(op.attributes)
-    pairs = sorted(zip(attributes["lhs_contract"], attributes["rhs_contract"], strict=True))
-    attributes["lhs_contract"] = tuple([left for left, _ in pairs])
-    attributes["rhs_contract"] = tuple([right for _, right in pairs])
-    if attributes["dtype"] is op.operands[0].type.dtype:
-        attributes["dtype"] = None
-    return None if attributes == op.attributes else dot_general(*op.operands, **attributes)
-
-
-def _transposed_operand(op: Op) -> Value | None:
-    """A transposed operand is the operand with other axis numbers; what it leaves may move."""
-    for side, name in enumerate(("lhs", "rhs")):
-        inner = made_by(op.operands[side], transpose)
-        if inner is None:
-            continue
-        permutation = inner.attributes["permutation"]
-        attributes = dict(op.attributes)
-        groups = [f"{name}_contract", f"{name}_batch"]
-        for group in groups:
-            attributes[group] = tuple([permutation[axis] for axis in op.attributes[group]])
-        used = {axis for group in groups for axis in attributes[group]}
-        operands = list(op.operands)
-        operands[side] = inner.operands[0]
-        made = dot_general(*operands, **attributes)
-        free = [axis for axis in permutation if axis not in used]
-        start = len(op.attributes["lhs_batch"]) if side == 0 else _leading(op)
-        return helpers.transpose(made, _moved(made.type.rank, start, free))
-    return None
-
-
-def _leading(op: Op) -> int:
-    """How many axes of the result come before the free ones of rhs."""
-    return op.operands[0].type.rank - len(op.attributes["lhs_contract"])
-
-
-def _moved(rank: int, start: int, free: Sequence[int]) -> list[int]:
-    """The permutation of a result whose free axes from `start` on were in another order."""
-    order = sorted(free)
-    block = [start + order.index(axis) for axis in free]
-    return [*range(start), *block, *range(start + len(free), rank)]
-
-
-def _transposed_product(op: Op) -> Value | None:
-    """A transpose that exchanges the free axes of lhs and rhs exchanges the operands instead."""
-    inner = made_by(op.operands[0], dot_general)
-    if inner is None:
-        return None
-    n_batch, middle = len(inner.attributes["lhs_batch"]), _leading(inner)
-    rank = inner.results[0].type.rank
-    exchanged = (*range(n_batch), *range(middle, rank), *range(n_batch, middle))
-    if op.attributes["permutation"] != exchanged:
-        return None
-    attributes = inner.attributes
-    swapped = {
-        f"{to}_{group}": attributes[f"{of}_{group}"]
-        for to, of in (("lhs", "rhs"), ("rhs", "lhs"))
-        for group in ("contract", "batch")
-    }
-    return dot_general(*reversed(inner.operands), **swapped, dtype=attributes["dtype"])
-
-
 # --- the rules ----------------------------------------------------------------------------------
 
 
-def _rule(name: str, roots: Sequence[OpDef], apply: Apply, *cases: object) -> Rule:
+def rule_of_form(name: str, roots: Sequence[OpDef], apply: Apply, *cases: object) -> Rule:
     proof = Examples(tuple(cases))  # type: ignore[arg-type]  # each made by `example`
     return Rule(name, tuple(roots), apply, Exactness.EXACT, proof)
-
-
-def _sum_rule(name: str, roots: Sequence[OpDef], apply: Apply, *cases: object) -> Rule:
-    """Of products and reductions, whose order of summation is no part of their meaning."""
-    proof = Examples(tuple(cases))  # type: ignore[arg-type]  # each made by `example`
-    return Rule(name, tuple(roots), apply, Exactness.STABLE, proof)
 
 
 def _stretched(x: Value, *shape: int) -> Value:
@@ -391,18 +291,14 @@ def _sliced(x: Value, start: int, limit: int, step: int) -> Value:
     return slice_(x, starts=[start], limits=[limit], strides=[step])
 
 
-def _contracted(x: Value, y: Value, left: Sequence[int], right: Sequence[int]) -> Value:
-    return dot_general(x, y, lhs_contract=left, rhs_contract=right)
-
-
 RULES: Final[tuple[Rule, ...]] = (
-    _rule(
+    rule_of_form(
         "stop_gradient",
         (stop_gradient,),
         _no_stop,
         example("f32[2]", stop_gradient),
     ),
-    _rule(
+    rule_of_form(
         "no-op view",
         (reshape, transpose, broadcast, slice_, pad, reverse),
         _same_shape,
@@ -413,13 +309,13 @@ RULES: Final[tuple[Rule, ...]] = (
         example("f32[2, 3]", _padded_by_nothing),
         example("f32[2, 1]", lambda x: reverse(x, axes=(1,))),
     ),
-    _rule(
+    rule_of_form(
         "no-op cast",
         (cast,),
         _same_dtype,
         example("bf16[2]", lambda x: cast(x, dtype=bf16)),
     ),
-    _rule(
+    rule_of_form(
         "cast of cast",
         (cast,),
         _cast_of_cast,
@@ -429,13 +325,13 @@ RULES: Final[tuple[Rule, ...]] = (
         example("i16[2]", lambda x: cast(cast(x, dtype=f64), dtype=bf16)),
         example("u8[2]", lambda x: cast(cast(x, dtype=f32), dtype=f16)),
     ),
-    _rule(
+    rule_of_form(
         "constant to the right",
         COMMUTATIVE,
         _constant_right,
         example("f32[2]", lambda x: add(helpers.number(2, x), x)),
     ),
-    _rule(
+    rule_of_form(
         "stretched number",
         ELEMENTWISE,
         _unstretch_operands,
@@ -444,13 +340,13 @@ RULES: Final[tuple[Rule, ...]] = (
         example("f32[]", lambda x: exp(_stretched(x, 2, 3))),
         example("f32[]", lambda x: exp(_stretched(x, 0))),
     ),
-    _rule(
+    rule_of_form(
         "reshape of reshape",
         (reshape,),
         _reshape_of_reshape,
         example("f32[2, 6]", lambda x: reshape(reshape(x, shape=(3, 4)), shape=(12,))),
     ),
-    _rule(
+    rule_of_form(
         "transpose of transpose",
         (transpose,),
         _transpose_of_transpose,
@@ -459,13 +355,13 @@ RULES: Final[tuple[Rule, ...]] = (
             lambda x: transpose(transpose(x, permutation=(1, 2, 0)), permutation=(1, 0, 2)),
         ),
     ),
-    _rule(
+    rule_of_form(
         "transpose of axes of size 1",
         (transpose,),
         _transpose_of_ones,
         example("f32[2, 1, 4]", lambda x: transpose(x, permutation=(1, 0, 2))),
     ),
-    _rule(
+    rule_of_form(
         "transpose of broadcast",
         (transpose,),
         _transpose_of_broadcast,
@@ -474,7 +370,7 @@ RULES: Final[tuple[Rule, ...]] = (
             lambda x: transpose(broadcast(x, shape=(2, 4, 3), dims=(0, 2)), permutation=(2, 1, 0)),
         ),
     ),
-    _rule(
+    rule_of_form(
         "broadcast of broadcast",
         (broadcast,),
         _broadcast_of_broadcast,
@@ -485,7 +381,7 @@ RULES: Final[tuple[Rule, ...]] = (
             ),
         ),
     ),
-    _rule(
+    rule_of_form(
         "broadcast of reshape",
         (broadcast,),
         _broadcast_of_reshape,
@@ -495,13 +391,13 @@ RULES: Final[tuple[Rule, ...]] = (
             lambda x: broadcast(reshape(x, shape=(1, 1, 2)), shape=(3, 4, 2), dims=(0, 1, 2)),
         ),
     ),
-    _rule(
+    rule_of_form(
         "broadcast that inserts",
         (broadcast,),
         _broadcast_that_inserts,
         example("f32[2, 3]", lambda x: broadcast(x, shape=(2, 1, 3), dims=(0, 2))),
     ),
-    _rule(
+    rule_of_form(
         "slice of slice",
         (slice_,),
         _slice_of_slice,
@@ -509,93 +405,19 @@ RULES: Final[tuple[Rule, ...]] = (
         example("f32[20]", lambda x: _sliced(_sliced(x, 1, 20, 3), 1, 6, 2)),
         example("f32[20]", lambda x: _sliced(_sliced(x, 1, 20, 3), 2, 2, 2)),
     ),
-    _rule(
+    rule_of_form(
         "reverse of reverse",
         (reverse,),
         _reverse_of_reverse,
         example("f32[2, 3]", lambda x: reverse(reverse(x, axes=(0, 1)), axes=(1,))),
         example("f32[2, 3]", lambda x: reverse(reverse(x, axes=(1,)), axes=(1,))),
     ),
-    _rule(
+    rule_of_form(
         "concatenate of one",
         (concatenate,),
         _concatenate_of_one,
         example("f32[2, 3]", lambda x: concatenate(x, axis=1)),
         example("f32[0, 3]", "f32[2, 3]", lambda x, y: concatenate(x, y, axis=0)),
         example("f32[0]", "f32[2]", "f32[1]", lambda x, y, z: concatenate(x, y, z, axis=0)),
-    ),
-    _rule(
-        "reduction of no axes",
-        REDUCTIONS,
-        _reduce_nothing,
-        example("f32[2, 3]", lambda x: reduce_sum(x, axes=())),
-    ),
-    _sum_rule(
-        "reduction of transpose",
-        REDUCTIONS,
-        _reduce_transposed,
-        example(
-            "f32[2, 3, 4]",
-            lambda x: reduce_sum(transpose(x, permutation=(2, 1, 0)), axes=(1,)),
-        ),
-        example(
-            "f32[2, 3, 4, 5]",
-            lambda x: reduce_max(transpose(x, permutation=(2, 0, 3, 1)), axes=(1,)),
-        ),
-    ),
-    _sum_rule(
-        "axes in order",
-        REDUCTIONS,
-        _sort_axes,
-        example("f32[2, 3, 4]", lambda x: reduce_sum(x, axes=(2, 0))),
-    ),
-    _sum_rule(
-        "product in order",
-        (dot_general,),
-        _sorted_contraction,
-        example("f32[2, 3]", "f32[3, 2]", lambda x, y: _contracted(x, y, (1, 0), (0, 1))),
-        example(
-            "f32[2, 3]",
-            "f32[3, 2]",
-            lambda x, y: dot_general(x, y, lhs_contract=[1], rhs_contract=[0], dtype=f32),
-        ),
-    ),
-    _sum_rule(
-        "product of transpose",
-        (dot_general,),
-        _transposed_operand,
-        example(
-            "f32[3, 2]",
-            "f32[3, 4]",
-            lambda x, y: _contracted(transpose(x, permutation=(1, 0)), y, (1,), (0,)),
-        ),
-        example(
-            "f32[2, 3, 4, 5]",
-            "f32[5, 6]",
-            lambda x, y: _contracted(transpose(x, permutation=(2, 3, 1, 0)), y, (1,), (0,)),
-        ),
-        example(
-            "f32[2, 3]",
-            "f32[4, 3, 5]",
-            lambda x, y: _contracted(x, transpose(y, permutation=(2, 1, 0)), (1,), (1,)),
-        ),
-    ),
-    _sum_rule(
-        "transpose of product",
-        (transpose,),
-        _transposed_product,
-        example(
-            "f32[2, 3]",
-            "f32[3, 4]",
-            lambda x, y: transpose(_contracted(x, y, (1,), (0,)), permutation=(1, 0)),
-        ),
-        example(
-            "f32[7, 2, 3]",
-            "f32[7, 3, 4, 5]",
-            lambda x, y: transpose(
-                dot_general(x, y, lhs_contract=[2], rhs_contract=[1], lhs_batch=[0], rhs_batch=[0]),
-                permutation=(0, 2, 3, 1),
-            ),
-        ),
     ),
 )

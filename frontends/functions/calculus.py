@@ -17,10 +17,9 @@ from weft.compiler.ir.types import Shape, format_shape
 from weft.compiler.ops import ordering
 from weft.compiler.ops.arithmetic import abs_, add, clamp, div, mul, remainder, sub
 from weft.compiler.ops.cumulative import cumsum
-from weft.compiler.ops.logic import and_, eq, gt, lt, select, xor
+from weft.compiler.ops.logic import and_, eq, gt, lt, or_, select, xor
 from weft.frontends.functions.along import element, padded, stretch
 from weft.frontends.functions.core import (
-    broadcast_together,
     broadcast_value,
     cast,
     full,
@@ -221,16 +220,17 @@ def trapezoid(
     y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Tracer:
     """As `numpy.trapezoid`."""
-    shape = lift(y).type.shape
+    values = lift(y)
+    shape = values.type.shape
     along = normalize_axis(axis, len(shape))
     widths: ArrayLike = dx if x is None else wrap(_widths(lift(x), along, shape))
-    dtype = result_dtype(y, widths, 1.0)
-    values, width = lift(y, dtype), lift(widths, dtype)
-    heights = add(*_neighbours(values, along))
-    half = mul(width, constant(0.5, dtype))
-    if not half.type.shape:
-        return wrap(mul(reduce(SUM, heights, along), half))
-    return wrap(reduce(SUM, mul(*broadcast_together([heights, half])), along))
+    sums: ArrayLike = apply_ufunc(np.add, *map(wrap, _neighbours(values, along)))
+    is_even = values.type.dtype.is_inexact and not lift(widths).type.shape
+    if is_even:
+        sums = wrap(reduce(SUM, lift(sums), along))
+    # Integers wrap in the product, as NumPy's do.
+    areas = lift(apply_ufunc(np.true_divide, apply_ufunc(np.multiply, widths, sums), 2.0))
+    return wrap(areas if is_even else reduce(SUM, areas, along))
 
 
 def _widths(x: Value, axis: int, shape: Shape) -> Value:
@@ -314,7 +314,8 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Tracer:
     terms = unstack_value(cast(coefficients, dtype))
     if not terms:
         return wrap(full(at.type.shape, 0, lift(x).type.dtype))
+    times, plus = (and_, or_) if dtype.is_bool else (mul, add)
     result = terms[0]
     for term in terms[1:]:
-        result = add(mul(result, at), term)
+        result = plus(times(result, at), term)
     return wrap(broadcast_value(result, at.type.shape))

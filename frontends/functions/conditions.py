@@ -112,7 +112,7 @@ def ix_(*args: ArrayLike) -> tuple[Tracer, ...]:
             raise ShapeError(f"ix_ needs arrays of rank 1, got {value.type}")
         if value.type.dtype.is_bool:
             value = flatnonzero(wrap(value)).value
-        elif value.type.size == 0:
+        elif value.type.size == 0 and isinstance(argument, list | tuple):
             value = cast(value, dtypes.i64)
         sizes = tuple([value.type.size if i == axis else 1 for i in range(len(args))])
         grids.append(wrap(core.reshape(value, sizes)))

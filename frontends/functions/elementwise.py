@@ -83,11 +83,16 @@ def clip(
 ) -> Tracer:
     """As `numpy.clip`, for real numbers."""
     check_no("clip", out=out)
-    own = lift(a).type.dtype
+    # Unlike its bounds, a number that is clipped promotes as an array.
+    value = lift(a)
+    own = value.type.dtype
     low = _useful_bound(min if a_min is None else a_min, own, is_low=True)
     high = _useful_bound(max if a_max is None else a_max, own, is_low=False)
     bounds = [bound for bound in (low, high) if bound is not None]
-    value, *limits = broadcast_together(promote(a, *bounds))
+    if not bounds:
+        unchanged: Tracer = apply_ufunc(np.positive, wrap(value))
+        return unchanged
+    value, *limits = broadcast_together(promote(wrap(value), *bounds))
     if len(limits) == 2 and not value.type.dtype.is_bool:
         return wrap(clamp(limits[0], value, limits[1]))
     if low is not None:
@@ -109,6 +114,8 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Tracer:
     check_no("round", out=out)
     value = lift(a)
     if value.type.dtype.is_bool:
+        if decimals != 0:
+            raise DTypeError("bools have no decimals to round to; cast to a float dtype first")
         result: Tracer = apply_ufunc(np.rint, a)
         return result
     return wrap(_round(value, decimals))
@@ -368,7 +375,7 @@ def allclose(
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Tracer:
     """As `numpy.array_equal`, but a traced bool; whether shapes are equal must be known."""
-    x, y = promote(a1, a2)
+    x, y = lift(a1), lift(a2)
     if x.type.shape == y.type.shape:
         return reductions.all(wrap(_equal(x, y, equal_nan)))
     if x.type.rank == y.type.rank and not (x.type.is_static and y.type.is_static):
@@ -381,17 +388,17 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Tracer
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Tracer:
     """As `numpy.array_equiv`, but a traced bool."""
-    x, y = promote(a1, a2)
+    x, y = lift(a1), lift(a2)
     try:
         broadcast_shapes(x.type.shape, y.type.shape)
     except ShapeError:
         return wrap(constant(False, dtypes.bool_))
-    return reductions.all(wrap(_broadcast(eq, x, y)))
+    return reductions.all(wrap(_equal(x, y, equal_nan=False)))
 
 
 def _equal(x: Value, y: Value, equal_nan: bool) -> Value:
-    same = eq(x, y)
-    if not equal_nan or not x.type.dtype.is_inexact:
+    same = lift(apply_ufunc(np.equal, wrap(x), wrap(y)))
+    if not equal_nan or not x.type.dtype.is_inexact or not y.type.dtype.is_inexact:
         return same
     return or_(same, and_(is_nan(x), is_nan(y)))
 

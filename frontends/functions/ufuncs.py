@@ -41,7 +41,7 @@ from weft.compiler.ops.arithmetic import (
     sub,
     trunc,
 )
-from weft.compiler.ops.conversion import bitcast, conj
+from weft.compiler.ops.conversion import bitcast, complex_, imag, real
 from weft.compiler.ops.logic import (
     and_,
     eq,
@@ -85,6 +85,7 @@ from weft.compiler.ops.special import (
     tan,
     tanh,
 )
+from weft.frontends.functions.comparisons import comparison, extreme, foregone
 from weft.frontends.functions.core import (
     broadcast_together,
     cast,
@@ -94,6 +95,7 @@ from weft.frontends.functions.core import (
     trace_error,
     wrap,
 )
+from weft.frontends.functions.magnitude import conjugate
 from weft.frontends.functions.special_ufuncs import SPECIAL
 from weft.frontends.trace import ArrayLike, Tracer
 
@@ -131,17 +133,6 @@ def _truth(x: Value) -> Value:
 
 def _logical(combine: Callable[..., Value]) -> Emit:
     return lambda x, y: combine(_truth(x), _truth(y))
-
-
-def _ignoring_nan(combine: Callable[..., Value]) -> Emit:
-    """fmax and fmin: the other operand where one is NaN."""
-
-    def emit(x: Value, y: Value) -> Value:
-        if not x.type.dtype.is_float:
-            return combine(x, y)
-        return select(is_nan(x), y, select(is_nan(y), x, combine(x, y)))
-
-    return emit
 
 
 def _is_infinite(x: Value) -> Value:
@@ -212,11 +203,24 @@ def _square(x: Value) -> Value:
 
 
 def _reciprocal(x: Value) -> Value:
-    return floor_divide(_number(x, 1), x) if x.type.dtype.is_integer else div(_number(x, 1), x)
+    """1 / x; of integers rounded towards 0, so that only 1 and -1 have one."""
+    if x.type.dtype.is_inexact:
+        return div(_number(x, 1), x)
+    return select(eq(_magnitude(x), _number(x, 1)), x, _number(x, 0))
+
+
+def _round(x: Value) -> Value:
+    if x.type.dtype.is_complex:
+        return complex_(round_(real(x)), round_(imag(x)))
+    return round_(x)
 
 
 def _power(x: Value, y: Value) -> Value:
     """A power; of a known exponent the cheaper op that NumPy takes too."""
+    if isinstance(y, Constant) and y.type.dtype.is_integer and (y.array < 0).any():
+        raise DTypeError(
+            "an integer to a negative power is no integer; make the base or the exponent a float"
+        )
     known = y.array.item() if isinstance(y, Constant) and not y.type.shape else None
     if known == 2:
         return mul(x, x)
@@ -253,7 +257,7 @@ UFUNCS: Final[Mapping[np.ufunc, Emit]] = MappingProxyType(
         np.absolute: _on_bool(_same, abs_),
         np.fabs: abs_,
         np.sign: sign,
-        np.conjugate: conj,
+        np.conjugate: conjugate,
         np.square: _on_bool(_same, _square),
         np.reciprocal: _reciprocal,
         np.sqrt: sqrt,
@@ -285,24 +289,24 @@ UFUNCS: Final[Mapping[np.ufunc, Emit]] = MappingProxyType(
         np.rad2deg: _degrees,
         np.radians: _radians,
         np.deg2rad: _radians,
-        np.maximum: maximum,
-        np.minimum: minimum,
-        np.fmax: _ignoring_nan(maximum),
-        np.fmin: _ignoring_nan(minimum),
+        np.maximum: extreme(maximum),
+        np.minimum: extreme(minimum),
+        np.fmax: extreme(maximum, ignores_nan=True),
+        np.fmin: extreme(minimum, ignores_nan=True),
         np.floor: _on_integer(_same, floor),
         np.ceil: _on_integer(_same, ceil),
         np.trunc: _on_integer(_same, trunc),
-        np.rint: round_,
+        np.rint: _round,
         np.copysign: copysign,
         np.nextafter: nextafter,
         np.signbit: _sign_bit,
         np.heaviside: _heaviside,
-        np.equal: eq,
-        np.not_equal: ne,
-        np.less: lt,
-        np.less_equal: le,
-        np.greater: gt,
-        np.greater_equal: ge,
+        np.equal: comparison(eq),
+        np.not_equal: comparison(ne),
+        np.less: comparison(lt),
+        np.less_equal: comparison(le),
+        np.greater: comparison(gt),
+        np.greater_equal: comparison(ge),
         np.isnan: _on_integer(_never, is_nan),
         np.isfinite: _on_integer(_always, is_finite),
         np.isinf: _on_integer(_never, _is_infinite),
@@ -358,6 +362,9 @@ def apply_ufunc(ufunc: np.ufunc, *operands: ArrayLike, dtype: Any = None) -> Any
         inputs, outputs = _loop(ufunc, tuple([wanted.numpy] * len(operands)))
     else:
         inputs, outputs = _loop(ufunc, tuple([promotion_key(operand) for operand in operands]))
+    answer = foregone(ufunc, operands, inputs)
+    if answer is not None:
+        return wrap(answer)
     values = [lift(operand, loop) for operand, loop in zip(operands, inputs, strict=True)]
     computed = emit(*broadcast_together(values))
     if isinstance(computed, tuple):

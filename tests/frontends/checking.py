@@ -1,4 +1,4 @@
-"""What several test files share: numerical derivatives, comparison of trees, counts of ops."""
+"""What several test files share: comparison with NumPy, numerical derivatives, counts of ops."""
 
 from __future__ import annotations
 
@@ -8,11 +8,31 @@ from typing import Any
 
 import numpy as np
 
+import weft as wf
 from weft.compiler.ir.graph import Graph
 from weft.frontends import tree
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
+
+
+def matrix() -> Array:
+    return np.array([[3.0, -1.0, 4.0], [1.0, -5.0, 9.0]])
+
+
+def leaves(result: Any) -> list[Array]:
+    return [np.asarray(part) for part in (result if isinstance(result, tuple) else (result,))]
+
+
+def assert_as_numpy(function: Function, *arguments: Array) -> None:
+    """The function traced gives what it gives on NumPy arrays, and leaves its arguments alone."""
+    want = leaves(function(*[argument.copy() for argument in arguments]))
+    before = [argument.copy() for argument in arguments]
+    got = leaves(wf.jit(function)(*arguments))
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_array_equal(one, other, strict=True)
+    for argument, original in zip(arguments, before, strict=True):
+        np.testing.assert_array_equal(argument, original, strict=True)
 
 
 def numerical_gradient(function: Function, x: Array, step: float = 1e-3) -> Array:

@@ -182,6 +182,11 @@ def test_stop_gradient_stops() -> None:
     assert tree == {"a": 7.0, "b": 0.0}
 
 
+def test_stop_gradient_and_probe_keep_the_weakness_of_python_scalars() -> None:
+    x = X.astype("f4")
+    assert wf.jit(lambda x, s: x * wf.stop_gradient(s) * wf.probe("s", 2.0))(x, 2.0).dtype == "f4"
+
+
 # --- vjp, jvp, linearize, linear_transpose --------------------------------------------------------
 
 

@@ -161,7 +161,7 @@ def expected_or_skip(compute: Callable[[], Any]) -> Any:
 # --- reading --------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=250)
 @given(cases())
 @example(case((3, 4), np.array([0, 2]), Ellipsis, np.array([1, 3])))
 @example(case((2, 3, 4), slice(None), np.array([0, 2]), Ellipsis, np.array([1, 3])))
@@ -231,7 +231,7 @@ def updates(draw: st.DrawFn, drawn: Case) -> Array:
     return np.asarray(numbers(shape) * 2.0 + 0.5)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200)
 @given(st.data(), cases(), st.booleans())
 def test_setitem_and_at_set_are_as_in_numpy(data: st.DataObject, drawn: Case, known: bool) -> None:
     new = data.draw(updates(drawn))
@@ -254,7 +254,7 @@ def test_setitem_and_at_set_are_as_in_numpy(data: st.DataObject, drawn: Case, kn
         np.testing.assert_array_equal(got, want, strict=True)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200)
 @given(st.data(), cases(), st.sampled_from(sorted(IN_PLACE)))
 def test_at_with_an_operation_is_ufunc_at(data: st.DataObject, drawn: Case, kind: str) -> None:
     new = data.draw(updates(drawn))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.frontends.test_writes import Function, assert_as_numpy, matrix
+from tests.frontends.checking import Function, assert_as_numpy, matrix
 
 # --- what NumPy decides by strides ----------------------------------------------------------------
 

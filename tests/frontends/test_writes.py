@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,29 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft as wf
-
-Array = np.ndarray[Any, Any]
-Function = Callable[..., Any]
-
-
-def matrix() -> Array:
-    return np.array([[3.0, -1.0, 4.0], [1.0, -5.0, 9.0]])
-
-
-def leaves(result: Any) -> list[Array]:
-    return [np.asarray(part) for part in (result if isinstance(result, tuple) else (result,))]
-
-
-def assert_as_numpy(function: Function, *arguments: Array) -> None:
-    """The function traced gives what it gives on NumPy arrays, and leaves its arguments alone."""
-    want = leaves(function(*[argument.copy() for argument in arguments]))
-    before = [argument.copy() for argument in arguments]
-    got = leaves(wf.jit(function)(*arguments))
-    for one, other in zip(got, want, strict=True):
-        np.testing.assert_array_equal(one, other, strict=True)
-    for argument, original in zip(arguments, before, strict=True):
-        np.testing.assert_array_equal(argument, original, strict=True)
-
+from tests.frontends.checking import Function, assert_as_numpy, matrix
 
 # --- functions that write, each with a name that says what is special -----------------------------
 
@@ -383,11 +360,17 @@ def test_as_in_numpy(name: str) -> None:
     assert_as_numpy(PROGRAMS[name], matrix())
 
 
-@pytest.mark.parametrize("name", ["operators_in_place", "an_operator_on_a_part"])
-@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+OTHER_DTYPES = [
+    ("operators_in_place", "float32"),
+    ("an_operator_on_a_part", "float32"),
+    ("an_operator_on_a_part", "complex128"),
+    ("ufunc_at", "int64"),
+    ("sort_in_place", "int8"),
+]
+
+
+@pytest.mark.parametrize(("name", "dtype"), OTHER_DTYPES)
 def test_as_in_numpy_for_other_dtypes(name: str, dtype: str) -> None:
-    if dtype == "complex128" and name == "operators_in_place":
-        pytest.skip("complex numbers have no floor division")
     assert_as_numpy(PROGRAMS[name], matrix().astype(dtype))
 
 

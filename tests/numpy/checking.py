@@ -147,9 +147,7 @@ def _run_traced(function: Function, given: Call, graphs: list[Graph]) -> Any:
 
     def traced(*tracers: Any) -> list[Tracer]:
         remaining = iter(tracers)
-        result = _map(
-            function, given, lambda x: next(remaining) if _is_argument(x) else _plain(x)
-        )
+        result = _map(function, given, lambda x: next(remaining) if _is_argument(x) else _plain(x))
         found: list[Tracer] = []
         structure.append(_replace(result, lambda leaf: _number_tracer(leaf, found)))
         return found
@@ -228,8 +226,8 @@ class _Comparison:
             assert len(actual) == len(expected)
             for one, other in zip(actual, expected, strict=True):
                 self.results(one, other)
-        elif isinstance(actual, np.ndarray):
-            self.arrays(actual, np.asarray(expected))
+        elif isinstance(actual, np.ndarray | np.generic):
+            self.arrays(np.asarray(actual), np.asarray(expected))
         else:
             assert type(actual) is type(expected), f"{actual!r}, expected {expected!r}"
             assert actual == expected

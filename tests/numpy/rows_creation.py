@@ -111,9 +111,7 @@ def log_spaced(draw: Draw) -> Call:
 
 def geometric(draw: Draw) -> Call:
     of = choice(draw, (), (), (2,))
-    ends = [
-        operand(draw, NUMBER, of, values="positive", scalars=(2, 1, 0.5, 8)) for _ in range(2)
-    ]
+    ends = [operand(draw, NUMBER, of, values="positive", scalars=(2, 1, 0.5, 8)) for _ in range(2)]
     return call(*ends, integer(draw, 0, 5), **options(draw, endpoint=st.booleans()))
 
 
@@ -202,7 +200,9 @@ def diagonal_to_fill(draw: Draw) -> Call:
     rank = integer(draw, 2, 3)
     of = shape(draw, 2, 2) if rank == 2 else (integer(draw, 0, 3),) * 3
     x = array(draw, NUMBER, of)
-    value = choice(draw, 3, array(draw, (str(x.dtype),), (2,)), array(draw, WITHOUT_COMPLEX[:5], ()))
+    value = choice(
+        draw, 3, array(draw, (str(x.dtype),), (2,)), array(draw, WITHOUT_COMPLEX[:5], ())
+    )
     return call(x, value, **options(draw, wrap=st.booleans()))
 
 

@@ -64,7 +64,9 @@ def some_arrays(draw: Draw) -> Call:
 
 def one_shape(draw: Draw) -> Call:
     x = array(draw)
-    return call(*[operand(draw, of=broadcastable(draw, x.shape)) for _ in range(integer(draw, 1, 2))], x)
+    return call(
+        *[operand(draw, of=broadcastable(draw, x.shape)) for _ in range(integer(draw, 1, 2))], x
+    )
 
 
 def shapes(draw: Draw) -> Call:
@@ -153,7 +155,9 @@ def one_or_more(draw: Draw, least_rank: int = 1, same: bool = False) -> tuple[li
 def joined(draw: Draw) -> Call:
     arrays, axis = one_or_more(draw)
     chosen = options(draw, dtype=a_dtype(NUMBER))
-    return call(arrays, **({"axis": None} if integer(draw, 0, 5) == 5 else {"axis": axis}), **chosen)
+    return call(
+        arrays, **({"axis": None} if integer(draw, 0, 5) == 5 else {"axis": axis}), **chosen
+    )
 
 
 def stacked(draw: Draw) -> Call:
@@ -221,7 +225,9 @@ def places(draw: Draw, size: int) -> Any:
     some = draw(st.lists(st.integers(-size, max(size - 1, 0)), max_size=3))
     mask = np.array([chance(draw) for _ in range(min(size, 27))], bool)
     one = integer(draw, -size, size)
-    return choice(draw, one, some, slice(None, None, 2), slice(1, 3), Known(np.array(some, int)), Known(mask))
+    return choice(
+        draw, one, some, slice(None, None, 2), slice(1, 3), Known(np.array(some, int)), Known(mask)
+    )
 
 
 def deleted(draw: Draw) -> Call:
@@ -255,13 +261,17 @@ def inserted_block(draw: Draw) -> Call:
 
 def widths(draw: Draw, x: Array, most: int = 4) -> Any:
     pairs = tuple((integer(draw, 0, most), integer(draw, 0, most)) for _ in range(x.ndim))
-    return choice(draw, integer(draw, 0, most), (integer(draw, 0, most), integer(draw, 0, most)), pairs)
+    return choice(
+        draw, integer(draw, 0, most), (integer(draw, 0, most), integer(draw, 0, most)), pairs
+    )
 
 
 def padded(draw: Draw) -> Call:
     x = array(draw)
     value = st.sampled_from((3, 1, (1, 2), np.array(2)))
-    return call(x, widths(draw, x), **options(draw, mode=st.just("constant"), constant_values=value))
+    return call(
+        x, widths(draw, x), **options(draw, mode=st.just("constant"), constant_values=value)
+    )
 
 
 def padded_by_mode(draw: Draw) -> Call:
@@ -274,7 +284,9 @@ def padded_by_mode(draw: Draw) -> Call:
 def padded_by_statistic(draw: Draw) -> Call:
     x = array(draw, WITHOUT_COMPLEX, values="finite")
     mode = choice(draw, "maximum", "minimum", "mean", "median")
-    return call(x, widths(draw, x), mode, **options(draw, stat_length=st.sampled_from((1, 2, (2, 1)))))
+    return call(
+        x, widths(draw, x), mode, **options(draw, stat_length=st.sampled_from((1, 2, (2, 1))))
+    )
 
 
 def padded_by_ramp(draw: Draw) -> Call:

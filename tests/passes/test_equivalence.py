@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 import weft as wf
 from tests.ir.random_graphs import graphs
 from tests.passes.models import MODELS
+from tests.passes.random_programs import random_arguments, random_program
 from tests.rewrite.checking import assert_same_bits
 from weft.compiler.ir import dims
 from weft.compiler.ir.evaluate import evaluate
@@ -75,8 +77,8 @@ def _assert_same(before: Graph, after: Graph, arrays: list[Array]) -> None:
             assert_same_bits(new, old)
             continue
         few = {"float64": 1e-12, "float32": 1e-5, "bfloat16": 5e-2}.get(str(old.dtype), 0)
-        wide = [a.astype(np.float64) for a in (new, old)]
-        np.testing.assert_allclose(*wide, rtol=few, atol=few)
+        wide_new, wide_old = new.astype(np.float64), old.astype(np.float64)
+        np.testing.assert_allclose(wide_new, wide_old, rtol=few, atol=few)
 
 
 # --- models -------------------------------------------------------------------------------------
@@ -118,9 +120,11 @@ def test_gradient_without_one_pass(name: str, left_out: str) -> None:
     assert_close(before, optimise(before, passes=column, verify=True)[0], arrays)
 
 
-def assert_close(before: Graph, after: Graph, arrays: tuple[Array, ...]) -> None:
+def assert_close(
+    before: Graph, after: Graph, arrays: tuple[Array, ...], least: float = 1e-11
+) -> None:
     for new, old in zip(evaluate(after, arrays), evaluate(before, arrays), strict=True):
-        np.testing.assert_allclose(new, old, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(new, old, rtol=1e-9, atol=least)
 
 
 def names_of(made: Graph) -> Counter[str]:
@@ -153,3 +157,25 @@ def test_one_hot_loss_stays_finite_for_large_scores() -> None:
     arrays = [np.asarray(leaf) for leaf in tree.flatten((large, x, labels))[0]]
     (made,) = evaluate(graph, arrays)
     assert np.isfinite(made)
+
+
+# --- random programs ------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.randoms(use_true_random=False), st.integers(0, 1000))
+def test_random_program_after_all_passes(random: Random, seed: int) -> None:
+    before = random_program(random)
+    arrays = tuple(random_arguments(before, seed))
+    after, _ = optimise(before, verify=True)
+    assert_close(before, after, arrays, 1e-9)
+    assert optimise(after)[0] is after
+
+
+@pytest.mark.parametrize("item", PASSES.values(), ids=lambda item: item.name)
+@pytest.mark.parametrize("seed", range(20))
+def test_random_program_after_one_pass(seed: int, item: Pass) -> None:
+    before = random_program(Random(seed))
+    after = item.run(before, Counter()).verify()
+    assert_close(before, after, tuple(random_arguments(before, seed)), 1e-9)
+    assert item.run(after, Counter()) is after

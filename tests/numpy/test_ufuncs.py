@@ -1,0 +1,41 @@
+"""Every ufunc by each of its names, over all dtypes, shapes that broadcast, and Python numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import weft.numpy
+from tests.numpy.arrays import ALL, Draw, a_dtype, array, broadcastable, operand, shape
+from tests.numpy.checking import check_against_numpy
+from weft.frontends.functions.namespace import UFUNC_NAMES
+
+SCALARS = (2, 0, -1, 300, 2**40, True, 1.5, -0.25, 1e9, 2j)
+# Of a complex number the error is relative to its size, and some functions lose several digits.
+TOLERANCE = {"power": 512, "pow": 512, "float_power": 512}
+
+
+def operands(draw: Draw, count: int) -> tuple[Any, ...]:
+    """Operands whose shapes broadcast together."""
+    common = shape(draw)
+    return tuple(
+        operand(draw, ALL, broadcastable(draw, common), scalars=SCALARS) for _ in range(count)
+    )
+
+
+@pytest.mark.parametrize("name", sorted(UFUNC_NAMES))
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@given(st.data())
+def test_ufunc_equals_numpy(name: str, data: st.DataObject) -> None:
+    ufunc = UFUNC_NAMES[name]
+    check_against_numpy(
+        ufunc,
+        operands(data.draw, ufunc.nin),
+        ours=getattr(weft.numpy, name),
+        tolerance=TOLERANCE.get(name, 8),
+        exact_zeros=True,
+    )
