@@ -50,13 +50,24 @@ class Body:
 
 
 def trace_body(
-    function: Callable[..., Any], arguments: Any, types: Sequence[tuple[ArrayType, bool]]
+    function: Callable[..., Any],
+    arguments: Any,
+    types: Sequence[tuple[ArrayType, bool]],
+    owner: str = "",
+    n_free: int = 0,
 ) -> Body:
-    """Trace a function on arguments whose leaves get the given types."""
+    """Trace a function on arguments whose leaves get the given types.
+
+    With an `owner`, the leaves after the first `n_free` are not to be written to in place: the
+    caller would not see it, as he would in Python.
+    """
     trace = current_trace().nested()
     _, treedef = tree.flatten(arguments)
     with trace.active():
-        tracers = [trace.argument(type, weak=weak) for type, weak in types]
+        tracers = [
+            trace.argument(type, weak=weak, owner=owner if number >= n_free else "")
+            for number, (type, weak) in enumerate(types)
+        ]
         returned = function(*tree.unflatten(treedef, tracers))
         leaves, out_tree = tree.flatten(returned)
         results = [leaf if isinstance(leaf, Tracer) else _lift(leaf, trace) for leaf in leaves]
@@ -150,7 +161,8 @@ def _switch(
 ) -> Any:
     tracers, _ = _lift_all(operands)
     types = [(tracer.type, tracer.weak) for tracer in tracers]
-    bodies = [trace_body(function, operands, types) for function in functions]
+    owner = "an operand of a branch"
+    bodies = [trace_body(function, operands, types, owner) for function in functions]
     common = _common_types(bodies, names)
     regions, captured = unify([body.close(common) for body in bodies])
     results = control.switch.emit(index, *captured, *_values(tracers), regions=regions)
@@ -360,7 +372,8 @@ def _stable_carry(
     arguments = (initial,) if name.startswith("while") else (initial, row)
     types = [(tracer.type, tracer.weak) for tracer in carry]
     for _ in range(3):
-        body = trace_body(function, arguments, [*types, *[(type, False) for type in row_types]])
+        rows = [(type, False) for type in row_types]
+        body = trace_body(function, arguments, [*types, *rows], "a row of a sequence", len(types))
         made = _carry_results(body, treedef, name)
         adapted = [_adapt(before, after) for before, after in zip(types, made, strict=True)]
         if adapted == types:
@@ -431,7 +444,8 @@ def checkpoint(
     @eager
     def wrapped(*operands: Any) -> Any:
         tracers, _ = _lift_all(operands)
-        body = trace_body(function, operands, [(t.type, t.weak) for t in tracers])
+        types = [(tracer.type, tracer.weak) for tracer in tracers]
+        body = trace_body(function, operands, types, "an argument of a checkpoint")
         region, captured = body.close()
         results = control.checkpoint.emit(
             *captured, *_values(tracers), regions=(region,), policy=policy, names=tuple(names)

@@ -25,6 +25,7 @@ class _Custom:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         self.name = getattr(function, "__name__", "function")
+        self._owner = f"an argument of {self.name}"
         self.__doc__ = function.__doc__
         self.__name__ = self.name
         self.__wrapped__ = function
@@ -93,7 +94,7 @@ class custom_jvp(_Custom):  # noqa: N801
 
     def _emit(self, *args: Any) -> Any:
         values, types = self._lifted(args)
-        primal = trace_body(self.function, args, [(type, False) for type in types])
+        primal = trace_body(self.function, args, [(type, False) for type in types], self._owner)
         tangents = [type for type in types if type.dtype.is_inexact]
         _, treedef = tree.flatten(tuple(args))
         n_operands, n_results = len(types), len(primal.results)
@@ -190,7 +191,7 @@ class custom_vjp(_Custom):  # noqa: N801
         assert self.forward is not None and self.backward is not None
         values, types = self._lifted(args)
         pairs = [(type, False) for type in types]
-        primal = trace_body(self.function, args, pairs)
+        primal = trace_body(self.function, args, pairs, self._owner)
         forward = self._checked_forward(trace_body(self._run_forward, args, pairs), primal)
         residual_tree = forward.out_tree.children()[1]
         count = len(primal.results)

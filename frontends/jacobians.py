@@ -12,11 +12,20 @@ from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.types import ArrayType
 from weft.frontends import tree
 from weft.frontends.caller import caller_location
-from weft.frontends.differentiation import grad, jvp, linearize, vjp, zeros_of
+from weft.frontends.closures import flatten_arguments
+from weft.frontends.differentiation import (
+    chosen_arguments,
+    grad,
+    jvp,
+    linearize,
+    marked_leaves,
+    vjp,
+    zeros_of,
+)
 from weft.frontends.eager import eager
 from weft.frontends.functions import core
 from weft.frontends.functions.diagonals import eye
-from weft.frontends.tracing import describe_leaf
+from weft.frontends.tracing import describe_leaf, parameter_names
 from weft.frontends.vectorize import vmap
 
 
@@ -120,8 +129,10 @@ def _select(
     """The function of the chosen arguments alone, those arguments, and how their derivatives are
     returned.
     """
-    numbers = [argnums] if isinstance(argnums, int) else list(argnums)
-    numbers = [number % len(args) for number in numbers]
+    name = getattr(function, "__name__", "function")
+    arguments = flatten_arguments(name, parameter_names(function), args)
+    numbers = chosen_arguments(argnums, len(args), function)
+    marked_leaves(arguments, numbers, function)
 
     def called(*chosen: Any) -> Any:
         full = list(args)
@@ -129,7 +140,7 @@ def _select(
             full[number] = value
         return function(*full)
 
-    called.__name__ = getattr(function, "__name__", "function")
+    called.__name__ = name
     single = isinstance(argnums, int)
     return called, [args[n] for n in numbers], lambda made: made[0] if single else made
 

@@ -49,7 +49,7 @@ class Tracer:
     view of another follows writes to it, and writes through to it.
     """
 
-    __slots__ = ("region_trace", "weak", "_value", "_view", "_version", "_base_version", "_owner")
+    __slots__ = ("region_trace", "weak", "_value", "_view", "_root", "_version", "_owner")
 
     def __init__(
         self,
@@ -64,8 +64,8 @@ class Tracer:
         self.weak = weak
         self._value = value
         self._view = view
-        self._version = 0
-        self._base_version = view.base._version if view is not None else 0
+        self._root: Tracer | None = None if view is None else view.base._family()
+        self._version: int = 0 if self._root is None else self._root._version
         self._owner = owner
 
     @property
@@ -74,19 +74,20 @@ class Tracer:
 
     @property
     def value(self) -> Value:
-        """The graph value as of now: re-read through the base if this is a view and the base was
-        written to.
+        """The graph value as of now: read again if the array that this is a view of, at the root of
+        all its views, was written to since.
         """
-        view = self._view
-        if view is not None:
-            base_value = view.base.value
-            if view.base._version != self._base_version:
-                if not view.certain:
-                    raise _unknown_sharing(self, "has since been written to")
-                with self.region_trace.active():
-                    self._value = view.get(base_value)
-                self._base_version = view.base._version
-                self._version += 1
+        root = self._root
+        if root is None or self._version == root._version:
+            return self._value
+        for tracer, view in reversed(self._chain()):
+            if tracer._version == root._version:
+                continue
+            if not view.certain:
+                raise _unknown_sharing(tracer, "has since been written to")
+            with tracer.region_trace.active():
+                tracer._value = view.get(view.base._value)
+            tracer._version = root._version
         return self._value
 
     def assign(self, value: Value, spelling: str) -> None:
@@ -96,19 +97,33 @@ class Tracer:
         `spelling` is the functional form to show when the write is refused.
         """
         self._require_writable(spelling)
-        if self._view is not None:
-            base = self._view.base
-            if not self._view.certain:
-                raise _unknown_sharing(self, f"might change, or write {spelling}")
-            if self._view.put is None:
+        written: list[tuple[Tracer, Value]] = [(self, value)]
+        for tracer, view in self._chain():
+            if not view.certain:
+                raise _unknown_sharing(tracer, f"might change, or write {spelling}")
+            if view.put is None:
                 raise self.region_trace.error(
                     "a write through this view of another array is not supported in a trace; write "
                     f"to that array, or take a .copy() first and write {spelling}"
                 )
-            base.assign(self._view.put(base.value, value), spelling)
-            self._base_version = base._version
-        self._value = value
-        self._version += 1
+            written.append((view.base, view.put(view.base.value, written[-1][1])))
+        version = self._family()._version + 1
+        for tracer, new in written:
+            tracer._value = new
+            tracer._version = version
+
+    def _family(self) -> Tracer:
+        """The array with memory of its own that this one is, or is a view of."""
+        return self if self._root is None else self._root
+
+    def _chain(self) -> list[tuple[Tracer, View]]:
+        """This tracer and the views it is made of, up to the root, which is none."""
+        tracer: Tracer = self
+        chain = []
+        while tracer._view is not None:
+            chain.append((tracer, tracer._view))
+            tracer = tracer._view.base
+        return chain
 
     def _require_writable(self, spelling: str) -> None:
         if self._owner:

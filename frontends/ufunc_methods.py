@@ -64,7 +64,7 @@ def _call(
     **others: Any,
 ) -> Any:
     core.check_no(f"numpy.{ufunc.__name__}", **others)
-    result = apply_ufunc(ufunc, *inputs, dtype=dtype)
+    result = apply_ufunc(ufunc, *inputs, dtype=dtype, casting=casting)
     if out is None:
         if where is not True:
             raise core.trace_error(

@@ -55,7 +55,7 @@ ne = comparison(
     traits=Trait.COMMUTATIVE,
 )
 
-lt = comparison(
+lt: OpDef = comparison(
     "lt",
     "x < y; false beside NaN.",
     kinds=ORDERED,
@@ -69,7 +69,7 @@ le = comparison(
     reference=np.less_equal,
 )
 
-gt = comparison(
+gt: OpDef = comparison(
     "gt",
     "x > y; false beside NaN.",
     kinds=ORDERED,

@@ -75,9 +75,11 @@ def _below_reshape(op: Op) -> Value | None:
     sources = {inner.operands[0].type.shape for inner in inners if inner is not None}
     if not inners or None in inners or len(sources) != 1 or () in sources:
         return None
+    # A number stays one, even where it was a reshaped array of one element.
     unshaped = [
-        inner.operands[0] if (inner := made_by(operand, reshape)) is not None else operand
+        inner.operands[0] if operand.type.rank and inner is not None else operand
         for operand in op.operands
+        for inner in (made_by(operand, reshape),)
     ]
     made = op.definition(*unshaped, **op.attributes)
     return reshape(made, shape=op.results[0].type.shape)

@@ -19,7 +19,7 @@ from weft.compiler.ops.arithmetic import maximum, minimum
 from weft.compiler.ops.conversion import imag, real
 from weft.compiler.ops.logic import and_, eq, ge, gt, is_nan, le, lt, ne, not_, or_, select
 from weft.frontends.functions.core import cast, full, lift
-from weft.frontends.trace import ArrayLike
+from weft.frontends.trace import ArrayLike, Tracer
 
 Compare = Callable[[Value, Value], Value]
 
@@ -72,7 +72,7 @@ def extreme(op: Any, *, ignores_nan: bool = False) -> Compare:
     return choose
 
 
-# --- Python integers that a dtype cannot hold -----------------------------------------------------
+# --- Python integers, which the other dtype may not hold ------------------------------------------
 
 _ANSWERS: Final[Mapping[np.ufunc, Callable[[int, int], bool]]] = MappingProxyType(
     {
@@ -84,6 +84,18 @@ _ANSWERS: Final[Mapping[np.ufunc, Callable[[int, int], bool]]] = MappingProxyTyp
         np.greater_equal: operator.ge,
     }
 )
+
+
+def exact_keys(
+    ufunc: np.ufunc, operands: Sequence[ArrayLike], keys: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """What to promote by, with which a traced Python int is compared with integers as it is."""
+    others = [key for key in keys if not isinstance(key, type)]
+    if ufunc not in _ANSWERS or not others or others[0].kind not in "iu":
+        return keys
+    wide = dtypes.i64.numpy
+    is_traced = [isinstance(operand, Tracer) for operand in operands]
+    return tuple([wide if k is int and t else k for k, t in zip(keys, is_traced, strict=True)])
 
 
 def foregone(

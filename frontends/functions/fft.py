@@ -70,7 +70,7 @@ def fft(
 ) -> Tracer:
     """As `numpy.fft.fft`."""
     check_no("fft", out=out)
-    return wrap(_transform("fft", a, [n], [axis], norm))
+    return wrap(_transform("fft", a, _one(n), [axis], norm))
 
 
 def ifft(
@@ -78,7 +78,7 @@ def ifft(
 ) -> Tracer:
     """As `numpy.fft.ifft`."""
     check_no("ifft", out=out)
-    return wrap(_transform("ifft", a, [n], [axis], norm))
+    return wrap(_transform("ifft", a, _one(n), [axis], norm))
 
 
 def rfft(
@@ -86,7 +86,7 @@ def rfft(
 ) -> Tracer:
     """As `numpy.fft.rfft`: the frequencies 0 to n//2 of a real signal."""
     check_no("rfft", out=out)
-    return wrap(_transform("rfft", a, [n], [axis], norm))
+    return wrap(_transform("rfft", a, _one(n), [axis], norm))
 
 
 def irfft(
@@ -94,7 +94,7 @@ def irfft(
 ) -> Tracer:
     """As `numpy.fft.irfft`: the real signal of length n that has these frequencies."""
     check_no("irfft", out=out)
-    return wrap(_transform("irfft", a, [n], [axis], norm))
+    return wrap(_transform("irfft", a, _one(n), [axis], norm))
 
 
 def hfft(
@@ -103,7 +103,7 @@ def hfft(
     """As `numpy.fft.hfft`: the real spectrum of a signal with Hermitian symmetry."""
     check_no("hfft", out=out)
     mirrored = wrap(conjugate(lift(a)))
-    return wrap(_transform("irfft", mirrored, [n], [axis], _swapped(norm)))
+    return wrap(_transform("irfft", mirrored, _one(n), [axis], _swapped(norm)))
 
 
 def ihfft(
@@ -111,7 +111,14 @@ def ihfft(
 ) -> Tracer:
     """As `numpy.fft.ihfft`: the inverse of hfft."""
     check_no("ihfft", out=out)
-    return wrap(conjugate(_transform("rfft", a, [n], [axis], _swapped(norm))))
+    return wrap(conjugate(_transform("rfft", a, _one(n), [axis], _swapped(norm))))
+
+
+def _one(n: Size | None) -> Sizes:
+    """The length along one axis, where -1 does not stand for the axis's own as in a list."""
+    if n == -1:
+        raise ShapeError("a Fourier transform needs at least one point, got -1; leave n out")
+    return [n]
 
 
 # --- along several axes ------------------------------------------------------------------------
@@ -252,8 +259,10 @@ def _transform(kind: str, a: ArrayLike, sizes: Sizes, axes: Axes, norm: str | No
     last = lengths[-1] if kind == "irfft" else None
     result = primitives.fft(value, kind=kind, axes=along, last=last)
     scaled = _scaled(result, product(lengths), norm, is_inverse=kind.startswith("i"))
-    keeps_half = kind == "irfft" and given.type.dtype.bits == 16 and given.type.dtype.is_float
-    return cast(scaled, given.type.dtype) if keeps_half else scaled
+    own = given.type.dtype
+    # Over several axes NumPy's first step already leaves half precision.
+    keeps_half = kind == "irfft" and own.bits == 16 and own.is_float and len(along) == 1
+    return cast(scaled, own) if keeps_half else scaled
 
 
 def _to_input(value: Value, kind: str) -> Value:
@@ -284,8 +293,9 @@ def _lengths(kind: str, value: Value, sizes: Sizes, axes: tuple[int, ...]) -> li
     if kind == "irfft":
         lengths[-1] = 2 * (lengths[-1] - 1)
     for i, given in enumerate(sizes or ()):
-        if given is not None and given != -1:
-            lengths[i] = as_size(given)
+        if given is not None:
+            # As in NumPy, -1 is the size of the input, even where the output is longer by default.
+            lengths[i] = value.type.shape[axes[i]] if given == -1 else as_size(given)
     for length in lengths:
         most = dims.upper(length)
         if most is not None and most < 1:

@@ -56,6 +56,9 @@ def bincount(
     if not np.can_cast(value.type.dtype.numpy, np.int64):
         raise DTypeError(f"bincount counts integers, got {value.type}; cast to i64 first")
     count = _bincount_length(value, minlength, length)
+    if value.type.size == 0:
+        # Then NumPy does not look at the weights.
+        return wrap(full((count,), 0, dtypes.i64))
     updates = _bincount_weights(value, weights)
     # Negative values wrap to huge ones: out of range instead of counted from the end.
     places = cast(cast(value, dtypes.i64), dtypes.u64)

@@ -22,10 +22,21 @@ from weft.compiler.ir.errors import DTypeError
 from weft.compiler.ir.graph import Constant, Value
 from weft.compiler.ir.types import Shape
 from weft.compiler.ops import ordering
-from weft.compiler.ops.arithmetic import add, ceil, clamp, div, floor, minimum, mul, round_, sub
+from weft.compiler.ops.arithmetic import (
+    add,
+    ceil,
+    clamp,
+    div,
+    floor,
+    floor_divide,
+    minimum,
+    mul,
+    round_,
+    sub,
+)
 from weft.compiler.ops.common import drop_axes
 from weft.compiler.ops.indexing import gather
-from weft.compiler.ops.logic import ge, is_nan, not_, select
+from weft.compiler.ops.logic import eq, ge, is_nan, not_, select
 from weft.frontends.functions.along import element, stretch
 from weft.frontends.functions.core import (
     broadcast_value,
@@ -35,6 +46,7 @@ from weft.frontends.functions.core import (
     full,
     inexact_dtype,
     lift,
+    normalize_axes,
     promotion_key,
     size_value,
     trace_error,
@@ -46,7 +58,6 @@ from weft.frontends.functions.reducing import (
     Axis,
     merge_axes,
     reduce,
-    reduced_axes,
     wide_dtype,
 )
 from weft.frontends.trace import ArrayLike, Tracer
@@ -71,7 +82,7 @@ def median(
     """As `numpy.median`."""
     check_no("median", out=out)
     value = lift(a)
-    axes = reduced_axes(axis, value.type.rank)
+    axes = normalize_axes(axis, value.type.rank)
     rows = _sorted(value, axes)
     found = _with_nan(_middle(rows), rows)
     return wrap(expand(found, axes, value.type.shape) if keepdims else found)
@@ -85,9 +96,13 @@ def nanmedian(
     keepdims: bool = False,
 ) -> Tracer:
     """As `numpy.nanmedian`."""
-    if not lift(a).type.dtype.is_float:
+    value = lift(a)
+    if not value.type.dtype.is_float:
         return median(a, axis, out, overwrite_input, keepdims)
-    return nanquantile(a, 0.5, axis, out, overwrite_input, keepdims=keepdims)
+    check_no("nanmedian", out=out)
+    axes = normalize_axes(axis, value.type.rank)
+    found = _middle_number(_sorted(value, axes, last=True))
+    return wrap(expand(found, axes, value.type.shape) if keepdims else found)
 
 
 def quantile(
@@ -225,7 +240,7 @@ def _quantile(
         )
     value = lift(a)
     result = _result_dtype(value.type.dtype, promotion_key(q), scale, method)
-    axes, places = reduced_axes(axis, value.type.rank), _q_value(q, scale)
+    axes, places = normalize_axes(axis, value.type.rank), _q_value(q, scale)
     if ignores_nan and value.type.dtype.is_float:
         found = _read_numbers(_sorted(value, axes, last=True), places, method, result)
     else:
@@ -278,12 +293,32 @@ def _middle(rows: _Rows) -> Value:
     """The middle element of each row, or the mean of the two."""
     result = inexact_dtype(rows.values.type.dtype)
     if rows.count == 0:
-        return full(rows.rest, math.nan, result)
+        missing = complex(math.nan, math.nan) if result.is_complex else math.nan
+        return full(rows.rest, missing, result)
     if isinstance(rows.count, int) and rows.count % 2:
         return cast(rows.at(rows.count // 2), result)
     wide = wide_dtype(result)
     sides = [cast(rows.at(index), wide) for index in ((rows.count - 1) // 2, rows.count // 2)]
     return cast(mul(add(*sides), constant(0.5, wide)), result)
+
+
+def _middle_number(rows: _Rows) -> Value:
+    """As `_middle`, of the elements that are not NaN; NaN if there are none."""
+    dtype = rows.values.type.dtype
+    if rows.count == 0:
+        return full(rows.rest, math.nan, dtype)
+    counted = cast(not_(is_nan(rows.values)), dtypes.i64)
+    last = sub(reduce(SUM, counted, rows.axis), constant(1, dtypes.i64))
+    half = floor_divide(last, constant(2, dtypes.i64))
+    low, high = [_read_at(rows, place) for place in (half, sub(last, half))]
+    wide = wide_dtype(dtype)
+    mean = mul(add(cast(low, wide), cast(high, wide)), constant(0.5, wide))
+    return select(eq(low, high), low, cast(mean, dtype))
+
+
+def _read_at(rows: _Rows, places: Value) -> Value:
+    """One element of each row, which lies along the last axis; the first for a place below 0."""
+    return gather(rows.values, places, axes=(rows.axis,), batch_dims=rows.axis, mode="clip")
 
 
 def _with_nan(found: Value, rows: _Rows) -> Value:

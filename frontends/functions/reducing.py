@@ -122,11 +122,11 @@ def count_value(
     shape: Shape, axis: Axis, keepdims: bool, where: ArrayLike | None, dtype: DType
 ) -> Value:
     """How many elements a reduction combines: rank 0, or one per result if `where=` chooses."""
-    axes = reduced_axes(axis, len(shape))
     if where is None or where is True:
-        return size_value(product(shape[a] for a in axes), dtype)
+        # Unlike in a sum, an array of rank 0 has no axis here.
+        return size_value(product(shape[a] for a in normalize_axes(axis, len(shape))), dtype)
     chosen = cast(broadcast_value(lift(where, dtypes.bool_), shape), dtype)
-    return reduce(SUM, chosen, axes, keepdims)
+    return reduce(SUM, chosen, axis, keepdims)
 
 
 def merge_axes(value: Value, axes: Sequence[int]) -> Value:

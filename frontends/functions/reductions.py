@@ -161,7 +161,8 @@ def mean(
     value = lift(a)
     result = inexact_dtype(value.type.dtype) if dtype is None else dtypes.dtype(dtype)
     wide = reducing.wide_dtype(result)
-    total = reduce(reducing.SUM, cast(value, wide), axis, keepdims, None, where)
+    values = cast(cast(value, result), wide)
+    total = reduce(reducing.SUM, values, axis, keepdims, None, where)
     count = reducing.count_value(value.type.shape, axis, keepdims, where, inexact_dtype(wide))
     return wrap(cast(div(cast(total, inexact_dtype(wide)), count), result))
 

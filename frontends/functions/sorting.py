@@ -176,7 +176,8 @@ def isin(
     kind: str | None = None,
 ) -> Tracer:
     """As `numpy.isin`; `assume_unique` and `kind` make no difference."""
-    values, tested = promote(element, test_elements)
+    # Numbers promote as arrays here.
+    values, tested = promote(wrap(lift(element)), wrap(lift(test_elements)))
     if tested.type.size == 0:
         return wrap(full(values.type.shape, invert, dtypes.bool_))
     table = ordering.sort(reshape(tested, (tested.type.size,)), axis=0)

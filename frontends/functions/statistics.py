@@ -21,13 +21,14 @@ from weft.frontends.functions.core import (
     check_no,
     inexact_dtype,
     lift,
+    normalize_axes,
     product,
     size_value,
     transpose,
     wrap,
 )
 from weft.frontends.functions.magnitude import squared_magnitude
-from weft.frontends.functions.reducing import Axis, kept_axes, reduce, reduced_axes
+from weft.frontends.functions.reducing import Axis, kept_axes, reduce
 from weft.frontends.trace import ArrayLike, Tracer
 
 __all__ = ["average", "nanstd", "nanvar", "std", "var"]
@@ -120,7 +121,7 @@ def _nan_variance(
     chosen = reducing.where_not_nan(value, where)
     mask = None if chosen is None else wrap(chosen)
     variance = _variance(value, axis, dtype, ddof, keepdims, mask, mean)
-    if mask is None:
+    if mask is None or not value.type.dtype.is_inexact:
         return variance
     # NumPy calls the result NaN where no degree of freedom is left, also if the sum is not 0.
     count = reducing.count_value(value.type.shape, axis, keepdims, mask, variance.type.dtype)
@@ -139,7 +140,7 @@ def _variance(
 ) -> Value:
     result = inexact_dtype(value.type.dtype) if dtype is None else dtypes.dtype(dtype)
     wide = reducing.wide_dtype(result)
-    values = cast(value, wide)
+    values = cast(cast(value, result), wide)
     shape = value.type.shape
     if mean is None:
         total = reduce(reducing.SUM, values, axis, False, None, where)
@@ -162,10 +163,10 @@ def _freedom(
     dtype: DType,
 ) -> Value:
     """The number of elements less `ddof`, at least 0."""
-    axes = reduced_axes(axis, len(shape))
-    size = product(shape[a] for a in axes)
-    if isinstance(size, int) and (where is None or where is True):
-        return constant(max(size - ddof, 0), dtype)
+    if where is None or where is True:
+        size = product(shape[a] for a in normalize_axes(axis, len(shape)))
+        if isinstance(size, int):
+            return constant(max(size - ddof, 0), dtype)
     count = reducing.count_value(shape, axis, keepdims, where, dtype)
     if ddof == 0:
         return count
@@ -185,7 +186,7 @@ def average(
 ) -> Tracer | tuple[Tracer, Tracer]:
     """As `numpy.average`, but NaN or infinite where the weights sum to 0 and NumPy raises."""
     value = lift(a)
-    axes = reduced_axes(axis, value.type.rank)
+    axes = normalize_axes(axis, value.type.rank)
     if weights is None:
         total, scale = _plain_average(value, axes, keepdims)
     else:

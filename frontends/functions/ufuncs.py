@@ -85,7 +85,7 @@ from weft.compiler.ops.special import (
     tan,
     tanh,
 )
-from weft.frontends.functions.comparisons import comparison, extreme, foregone
+from weft.frontends.functions.comparisons import comparison, exact_keys, extreme, foregone
 from weft.frontends.functions.core import (
     broadcast_together,
     cast,
@@ -326,25 +326,37 @@ UFUNCS: Final[Mapping[np.ufunc, Emit]] = MappingProxyType(
 
 
 @lru_cache(maxsize=4096)
-def _loop(ufunc: np.ufunc, keys: tuple[Any, ...]) -> tuple[tuple[DType, ...], tuple[DType, ...]]:
+def _loop(
+    ufunc: np.ufunc, keys: tuple[Any, ...], result: DType | None, casting: Any
+) -> tuple[tuple[DType, ...], tuple[DType, ...]]:
     """The dtypes that NumPy's loop takes and gives for operands of these dtypes or Python scalar
-    types.
+    types, and a given dtype of the result.
     """
-    bf16, f16 = dtypes.bf16.numpy, dtypes.f16.numpy
-    has_bf16, has_f16 = bf16 in keys, f16 in keys
-    asked = tuple([f16 if key == bf16 else key for key in keys])
+    has_bf16 = dtypes.bf16.numpy in keys or result is dtypes.bf16
+    has_f16 = dtypes.f16.numpy in keys or result is dtypes.f16
+    asked = tuple([_stand_in(key) for key in keys])
     if all(isinstance(key, type) for key in asked):
         asked = tuple([dtypes.dtype(key).numpy for key in asked])
+    wanted = None if result is None else _stand_in(result.numpy)
+    signature = (*[None] * ufunc.nin, *[wanted] * ufunc.nout)
     try:
-        resolved = ufunc.resolve_dtypes((*asked, *[None] * ufunc.nout))
+        resolved = ufunc.resolve_dtypes(
+            (*asked, *[None] * ufunc.nout), signature=signature, casting=casting
+        )
     except TypeError:
         names = ", ".join(getattr(key, "name", getattr(key, "__name__", "?")) for key in keys)
-        raise DTypeError(f"numpy.{ufunc.__name__} does not accept {names}") from None
+        made = "" if result is None else f" to make {result}"
+        raise DTypeError(f"numpy.{ufunc.__name__} does not accept {names}{made}") from None
     known = [dtypes.dtype(dtype) for dtype in resolved]
     if has_bf16:
-        stand_in = dtypes.f32 if has_f16 else dtypes.bf16
-        known = [stand_in if dtype is dtypes.f16 else dtype for dtype in known]
+        half = dtypes.f32 if has_f16 else dtypes.bf16
+        known = [half if dtype is dtypes.f16 else dtype for dtype in known]
     return tuple(known[: ufunc.nin]), tuple(known[ufunc.nin :])
+
+
+def _stand_in(key: Any) -> Any:
+    """What to ask NumPy about: half precision for bfloat16, which it does not know."""
+    return dtypes.f16.numpy if key == dtypes.bf16.numpy else key
 
 
 def emitter(ufunc: np.ufunc) -> Emit | None:
@@ -352,16 +364,18 @@ def emitter(ufunc: np.ufunc) -> Emit | None:
     return UFUNCS.get(ufunc) or SPECIAL.get(ufunc.__name__)
 
 
-def apply_ufunc(ufunc: np.ufunc, *operands: ArrayLike, dtype: Any = None) -> Any:
-    """What `ufunc(*operands)` computes, as a tracer or a tuple of tracers."""
+def apply_ufunc(
+    ufunc: np.ufunc, *operands: ArrayLike, dtype: Any = None, casting: str = "same_kind"
+) -> Any:
+    """What `ufunc(*operands)` computes, as a tracer or a tuple of tracers; `dtype` is the one of
+    the result.
+    """
     emit = emitter(ufunc)
     if emit is None:
         raise trace_error(f"{ufunc.__name__} is not supported on traced arrays")
-    if dtype is not None:
-        wanted = dtypes.dtype(dtype)
-        inputs, outputs = _loop(ufunc, tuple([wanted.numpy] * len(operands)))
-    else:
-        inputs, outputs = _loop(ufunc, tuple([promotion_key(operand) for operand in operands]))
+    keys = exact_keys(ufunc, operands, tuple([promotion_key(operand) for operand in operands]))
+    wanted = None if dtype is None else dtypes.dtype(dtype)
+    inputs, outputs = _loop(ufunc, keys, wanted, casting)
     answer = foregone(ufunc, operands, inputs)
     if answer is not None:
         return wrap(answer)

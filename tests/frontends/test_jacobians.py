@@ -79,6 +79,25 @@ def test_a_jacobian_of_unknown_size_is_refused() -> None:
         wf.trace(wf.jacfwd(np.sin))(wf.spec("f64[n]"))
 
 
+@MODES
+def test_misuse_is_explained(jacobian: Any) -> None:
+    def f(x: Any, n: Any) -> Any:
+        return x * n
+
+    with pytest.raises(wf.DTypeError, match=r"the argument n of f is i64\[\]; derivatives exist"):
+        jacobian(f, 1)(X, 2)
+    with pytest.raises(wf.ArgumentError, match="the argument x of f is a str"):
+        jacobian(f)("x", 2)
+    with pytest.raises(wf.ArgumentError, match="argnums names argument 2, but f is called with 2"):
+        jacobian(f, 2)(X, 2)
+    assert jacobian(f)(X, 2).shape == (3, 3)
+
+
+def test_the_hessian_of_a_vector_function_is_refused() -> None:
+    with pytest.raises(wf.ShapeError, match="grad needs a scalar result"):
+        wf.hessian(lambda x: x * 2.0)(X)
+
+
 # --- Hessians -------------------------------------------------------------------------------------
 
 

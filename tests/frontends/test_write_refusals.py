@@ -201,6 +201,30 @@ def test_a_value_of_the_enclosing_function_is_not_written_to(wrap: Function) -> 
     assert "make it a carry or a result, and write x = x.at[0].set(...)" in text
 
 
+@pytest.mark.parametrize(
+    ("wrap", "owner"),
+    [
+        (lambda f, y: wf.cond(y[0] > 0, f, f, y), "an operand of a branch"),
+        (lambda f, y: wf.switch(y.astype(int)[0], [f, f], y), "an operand of a branch"),
+        (lambda f, y: wf.checkpoint(f)(y), "an argument of a checkpoint"),
+        (lambda f, y: wf.map(f, y[None]), "a row of a sequence"),
+        (lambda f, y: wf.scan(lambda c, r: (c, f(r)), 0.0, y[None]), "a row of a sequence"),
+    ],
+    ids=["cond", "switch", "checkpoint", "map", "scan"],
+)
+def test_what_python_would_change_for_the_caller_is_not_written_to(
+    wrap: Function, owner: str
+) -> None:
+    """In Python the function's write would show in y; a trace has given it a copy."""
+
+    def clear(x: Any) -> Any:
+        x[0] = 0.0
+        return x
+
+    with pytest.raises(wf.TraceError, match=f"{owner} is written to in place"):
+        wf.jit(lambda x: wrap(clear, x * 1.0))(np.ones(3))
+
+
 def test_a_carry_is_written_to() -> None:
     def f(x: Any) -> Any:
         def body(i: Any, c: Any) -> Any:

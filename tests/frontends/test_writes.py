@@ -422,6 +422,22 @@ def test_gradients_flow_through_writes() -> None:
     np.testing.assert_allclose(wf.grad(f)(x), by_hand, rtol=1e-14)
 
 
+def test_long_chains_of_views() -> None:
+    """Deeper than Python's recursion limit."""
+
+    def f(x: Any) -> Any:
+        y = x * 1.0
+        view = y
+        for _ in range(1201):
+            view = view.T
+        y[0, 1] = 50.0
+        first = view[1, 0]
+        view[2, 1] = 60.0
+        return y, view, first
+
+    assert_as_numpy(f, matrix())
+
+
 # --- random programs ------------------------------------------------------------------------------
 
 VIEWS: list[Function] = [

@@ -75,8 +75,14 @@ def elements(
     generator: np.random.Generator, dtype: np.dtype[Any], target: tuple[int, ...], values: str
 ) -> Array:
     """Elements of one kind, as `array` describes them."""
+    return np.asarray(_elements(generator, dtype, target, values))
+
+
+def _elements(
+    generator: np.random.Generator, dtype: np.dtype[Any], target: tuple[int, ...], values: str
+) -> Any:
     if dtype.kind == "b":
-        return generator.integers(0, 2, target).astype(bool)
+        return generator.integers(0, 2, target) == 1
     if dtype.kind in "iu":
         return _integers(generator, dtype, target, values)
     if dtype.kind == "c":

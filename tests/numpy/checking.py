@@ -77,7 +77,8 @@ def check_against_numpy(
 
     `function` is called with both, unless an `oracle` says what is right. `ours` is its
     counterpart in weft.numpy, which must give the same inside a trace and outside of one,
-    and, if `same_graph`, by the same ops. `tolerance` is in units of the last place of the largest number around.
+    and, if `same_graph`, by the same ops. `tolerance` is in units of the last place of the largest
+    number around, or of the result itself with `exact_zeros`, which includes the sign of zeros.
     """
     given = Call(args, kwargs or {})
     originals = [np.array(array, copy=True) for array in _arrays(given)]
@@ -244,6 +245,9 @@ class _Comparison:
             self.floats(actual.imag, expected.imag, size)
             return
         self.floats(actual, expected, np.abs(expected))
+        if self.exact_zeros:
+            zeros = expected == 0
+            np.testing.assert_array_equal(np.signbit(actual[zeros]), np.signbit(expected[zeros]))
 
     def floats(self, actual: Array, expected: Array, size: Array) -> None:
         unit = float(ml_dtypes.finfo(actual.dtype).eps)  # type: ignore[no-untyped-call]
@@ -257,9 +261,6 @@ class _Comparison:
         allowed = self.tolerance * unit * scale[finite]
         wrong = ~(np.abs(actual[finite] - expected[finite]) <= allowed)
         assert not wrong.any(), f"{actual[finite][wrong]}, expected {expected[finite][wrong]}"
-        if self.exact_zeros:
-            zeros = finite & (expected == 0)
-            np.testing.assert_array_equal(np.signbit(actual[zeros]), np.signbit(expected[zeros]))
 
 
 def _is_number(leaf: Any) -> bool:

@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 from tests.numpy.arrays import (
     ALL,
     FLOAT,
-    INEXACT,
     INTEGER,
     NUMBER,
     WITHOUT_COMPLEX,
     Draw,
     a_dtype,
-    an_axis,
     array,
     broadcastable,
     chance,

@@ -8,7 +8,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests.numpy.arrays import (
-    ALL,
     BOOL,
     FLOAT,
     INEXACT,

@@ -8,7 +8,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests.numpy.arrays import (
-    ALL,
     NUMBER,
     WITHOUT_COMPLEX,
     Array,
@@ -21,7 +20,6 @@ from tests.numpy.arrays import (
     choice,
     distinct_axes,
     integer,
-    like,
     operand,
     options,
     plain,

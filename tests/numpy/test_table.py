@@ -5,16 +5,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tests.numpy
-import weft.numpy
 from tests.numpy.row import Row
-from weft.frontends.functions.namespace import FFT, LINALG, MAIN, UFUNC_NAMES
-from weft.frontends.numpy import CONSTANTS, TYPES
 
 TABLES = [
     importlib.import_module(f"tests.numpy.{module.name}")

@@ -138,12 +138,14 @@ def view(program: Program) -> Sequence[Value]:
         return []
     rank, sizes = x.type.rank, [int(size) for size in x.type.shape]
     random = program.random
-    zeros = [0] * rank
+    zeros, ones = [0] * rank, [1] * rank
     makers: list[Callable[[], Value]] = [
         lambda: ops.transpose(x, permutation=random.sample(range(rank), rank)),
         lambda: ops.reverse(x, axes=[random.randrange(rank)]),
         lambda: ops.reshape(x, shape=[int(np.prod(sizes))]),
         lambda: ops.reshape(x, shape=[1, *sizes]),
+        lambda: ops.reshape(ops.reduce_sum(x, axes=range(rank)), shape=[1]),
+        lambda: ops.reshape(ops.slice_(x, starts=zeros, limits=ones, strides=ones), shape=()),
         lambda: ops.broadcast(x, shape=[2, *sizes], dims=range(1, rank + 1)),
         lambda: ops.slice_(x, starts=zeros, limits=sizes, strides=[random.choice([1, 2])] * rank),
         lambda: ops.pad(x, Constant(np.float64(0)), low=zeros, high=zeros, interior=zeros),

@@ -179,3 +179,14 @@ def test_random_program_after_one_pass(seed: int, item: Pass) -> None:
     after = item.run(before, Counter()).verify()
     assert_close(before, after, tuple(random_arguments(before, seed)), 1e-9)
     assert item.run(after, Counter()) is after
+
+
+@pytest.mark.parametrize("rows", [1, 8, 21])
+def test_one_graph_serves_all_sizes_after_the_pipeline(rows: int) -> None:
+    loss, (parameters, _, _) = MODELS["network"]()
+    specs = wf.spec("f64[n, 5]"), wf.spec("i64[n]")
+    before = wf.trace(wf.value_and_grad(loss))(parameters, *specs)
+    after, _ = optimise(before, verify=True)
+    x = np.random.default_rng(rows).standard_normal((rows, 5))
+    leaves = tree.flatten((parameters, x, np.arange(rows) % 4))[0]
+    assert_close(before, after, tuple(np.asarray(leaf) for leaf in leaves))

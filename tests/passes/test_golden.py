@@ -341,6 +341,14 @@ def long_loop() -> Graph:
     )
 
 
+def test_number_behind_a_reshape_stays_a_number() -> None:
+    def write(x: Value, y: Value) -> Value:
+        return ops.mul(ops.reshape(x, shape=(6,)), ops.reshape(y, shape=()))
+
+    after = sink_views(graph({**X, "y": "f32[1]"}, write)).verify()
+    assert [op.name for op in after.ops] == ["reshape", "mul", "reshape"]
+
+
 LEFT_ALONE: dict[str, tuple[Run, Callable[[], Graph]]] = {
     "inline a checkpoint": (inline_calls, checkpointed),
     "canonicalize": (canonicalize, canonical),
