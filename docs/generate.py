@@ -7,6 +7,8 @@ from pathlib import Path
 
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ops import FAMILIES, TABLE
+from weft.frontends.functions.namespace import FFT, LINALG, MAIN, UFUNC_NAMES
+from weft.frontends.functions.special_ufuncs import SPECIAL
 
 PAGES = Path(__file__).parent
 
@@ -34,7 +36,31 @@ def _row(op: OpDef) -> str:
     return f"| `{op.name}({', '.join(op.operands)})` | {attributes} | {meaning} |"
 
 
-GENERATED = {"primitives.md": primitives_page}
+def numpy_page() -> str:
+    """docs/numpy.md: which of NumPy's functions are covered, after a head written by hand."""
+    special = ", ".join(f"`{name}`" for name in sorted(SPECIAL))
+    lines = [
+        (PAGES / "numpy_head.md").read_text().rstrip(),
+        "",
+        "## scipy.special",
+        "",
+        f"On traced arrays, these ufuncs: {special}.",
+    ]
+    modules = {
+        "numpy": {*MAIN, *UFUNC_NAMES},
+        "numpy.linalg": {*LINALG},
+        "numpy.fft": {*FFT},
+    }
+    for name, covered in modules.items():
+        lines += ["", f"## {name}", "", f"Covered: {_names(covered)}."]
+    return "\n".join(lines) + "\n"
+
+
+def _names(names: set[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names))
+
+
+GENERATED = {"primitives.md": primitives_page, "numpy.md": numpy_page}
 
 
 def main(check: bool) -> int:

@@ -7,7 +7,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from types import MethodType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,11 +18,9 @@ from weft.compiler.ir.graph import Graph
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.lower import reference
 from weft.compiler.ops import control
-from weft.compiler.passes.pipeline import PassLike, Report
-from weft.compiler.passes.pipeline import optimise as run_passes
 from weft.frontends import tree
 from weft.frontends.array import start_trace
-from weft.frontends.rewriting import column
+from weft.frontends.spec import spec
 from weft.frontends.trace import Trace, find_trace
 from weft.frontends.tracing import (
     Call,
@@ -37,6 +35,9 @@ from weft.frontends.tracing import (
 )
 from weft.runtime.program import Program
 
+if TYPE_CHECKING:
+    from weft.compiler.passes.pipeline import Pass, PassLike, Report
+
 BACKENDS: Final[dict[str, Callable[[Graph], Artifact]]] = {"reference": reference.lower}
 CACHE_SIZE: Final = 256
 LARGE_CONSTANT_BYTES: Final = 1 << 20
@@ -48,7 +49,7 @@ class Specialisation:
 
     traced: Traced
     program: Program
-    report: Report
+    report: Report | None
 
 
 class CompiledFunction:
@@ -73,7 +74,7 @@ class CompiledFunction:
             raise ArgumentError(f"there is no backend {backend!r}; there is {', '.join(BACKENDS)}")
         self.function = function
         self.backend = backend
-        self._column = column(passes, optimise=optimise)
+        self._column = _column(passes, optimise)
         self.signature = Signature(function, static_argnums, static_argnames)
         self._specs = None if specs is None else self._spec_types(specs)
         self._cache: OrderedDict[Any, Specialisation] = OrderedDict()
@@ -111,7 +112,7 @@ class CompiledFunction:
         """A report on what passes did to every compiled version."""
         if not self._cache:
             return f"{self.signature.name} has not been compiled yet: call it first."
-        return "\n".join(str(item.report) for item in self._cache.values())
+        return "\n".join(str(item.report or "no passes ran") for item in self._cache.values())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -120,8 +121,6 @@ class CompiledFunction:
         return f"<compiled function {self.signature.name}, {len(self._cache)} versions>"
 
     def _spec_types(self, specs: Sequence[Any]) -> list[ArrayType | None]:
-        from weft.frontends.spec import spec
-
         leaves, treedef = tree.flatten(tuple(specs))
         self._spec_tree = treedef
         return [None if leaf is Ellipsis else spec(leaf) for leaf in leaves]
@@ -133,7 +132,7 @@ class CompiledFunction:
             self._cache.move_to_end(call.key)
             return found
         traced = trace_call(self.function, self.signature.name, call)
-        graph, report = run_passes(traced.graph, passes=self._column)
+        graph, report = _optimised(traced.graph, self._column)
         made = Specialisation(traced, Program(BACKENDS[self.backend](graph)), report)
         self._cache[call.key] = made
         if len(self._cache) > CACHE_SIZE:
@@ -172,6 +171,23 @@ class CompiledFunction:
         operands = [*captured, *[trace.lift(value) for value in call.values]]
         results = control.call.emit(*operands, regions=(region,), function=self.signature.name)
         return tree.unflatten(out_tree, [trace.wrap(result) for result in results])
+
+
+def _column(passes: Sequence[PassLike] | None, optimise: bool) -> list[Pass]:
+    """The passes to run. They are loaded only when some are asked for, as that takes a while."""
+    if not passes and not optimise:
+        return []
+    from weft.frontends.rewriting import column
+
+    return column(passes, optimise=optimise)
+
+
+def _optimised(graph: Graph, passes: list[Pass]) -> tuple[Graph, Report | None]:
+    if not passes:
+        return graph, None
+    from weft.compiler.passes.pipeline import optimise
+
+    return optimise(graph, passes=passes)
 
 
 def _passed_dtype(leaf: Leaf, declared: DType) -> DType:

@@ -195,7 +195,7 @@ class Dim:
         raise ShapeError(
             f"the symbolic size {self} is known when the program runs, so it has no quotient here; "
             "dividing an array by it works, and weft.numpy.asarray(size) is an array. Functions of "
-            "weft.numpy take it as it is (arange, zeros, ...), plain numpy's array creation does not"
+            "weft.numpy take it as it is (arange, zeros, ...); plain numpy's does not"
         )
 
     __rtruediv__ = __truediv__

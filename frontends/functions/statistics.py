@@ -151,7 +151,7 @@ def _variance(
     squares = squared_magnitude(sub(values, center))
     total = reduce(reducing.SUM, squares, axis, keepdims, None, where)
     count = _freedom(shape, axis, keepdims, where, ddof, squares.type.dtype)
-    return cast(div(total, count), result.real)
+    return cast(div(total, count), result.real if dtype is None else result)
 
 
 def _freedom(

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from weft.frontends.jacobians import jacfwd as jacfwd
     from weft.frontends.jacobians import jacobian as jacobian
     from weft.frontends.jacobians import jacrev as jacrev
+    from weft.frontends.rewriting import rewrite as rewrite
     from weft.frontends.sparse_derivatives import sparse_hessian as sparse_hessian
     from weft.frontends.sparse_derivatives import sparse_jacobian as sparse_jacobian
     from weft.frontends.sparse_derivatives import sparsity_pattern as sparsity_pattern
@@ -84,6 +85,7 @@ _MODULES = {
     "weft.frontends.custom": "custom_jvp custom_vjp straight_through",
     "weft.frontends.differentiation": "grad jvp linear_transpose linearize value_and_grad vjp",
     "weft.frontends.jacobians": "hessian hvp jacfwd jacobian jacrev",
+    "weft.frontends.rewriting": "rewrite",
     "weft.frontends.sparse_derivatives": "sparse_hessian sparse_jacobian sparsity_pattern",
     "weft.frontends.spec": "spec",
     "weft.frontends.tracing": "trace",

@@ -323,8 +323,8 @@ MISUSE: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         wf.ShapeError,
-        lambda: wf.jvp(np.sin, (X,), (np.ones(2),)),
-        r"the tangent of x of sin is f64\[2\], expected f64\[3\]",
+        lambda: wf.jvp(quadratic, (X,), (np.ones(2),)),
+        r"the tangent of x of quadratic is f64\[2\], expected f64\[3\]",
     ),
     (
         wf.ShapeError,

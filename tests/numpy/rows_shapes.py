@@ -295,7 +295,8 @@ def padded_by_ramp(draw: Draw) -> Call:
 
 def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
     """NumPy's, but where the new elements of mode "empty" could be anything, zeros."""
-    return np.pad(array, pad_width, "constant" if mode == "empty" else mode, **kwargs)
+    numpy_pad: Any = np.pad
+    return numpy_pad(array, pad_width, "constant" if mode == "empty" else mode, **kwargs)
 
 
 ROWS: list[Row] = [
