@@ -112,7 +112,10 @@ class CompiledFunction:
         """A report on what passes did to every compiled version."""
         if not self._cache:
             return f"{self.signature.name} has not been compiled yet: call it first."
-        return "\n".join(str(item.report or "no passes ran") for item in self._cache.values())
+        return "\n".join(
+            str(item.report or f"{self.signature.name}: no passes ran")
+            for item in self._cache.values()
+        )
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)

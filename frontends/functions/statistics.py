@@ -124,7 +124,7 @@ def _nan_variance(
     if mask is None or not value.type.dtype.is_inexact:
         return variance
     # NumPy calls the result NaN where no degree of freedom is left, also if the sum is not 0.
-    count = reducing.count_value(value.type.shape, axis, keepdims, mask, variance.type.dtype)
+    count = reducing.count_value(value.type.shape, axis, keepdims, mask, variance.type.dtype.real)
     enough = gt(count, constant(ddof, count.type.dtype))
     return select(enough, variance, constant(math.nan, variance.type.dtype))
 

@@ -175,7 +175,7 @@ def under_curve(draw: Draw) -> Call:
     size = y.shape[axis] if -y.ndim <= axis < y.ndim else 1
     places = array(draw, REAL, (size,), values="finite")
     x = choice(draw, places, array(draw, REAL, y.shape, values="finite"))
-    widths = choice(draw, {"x": x}, {"dx": choice(draw, 2, 0.5)}, {})
+    widths: dict[str, Any] = choice(draw, {"x": x}, {"dx": choice(draw, 2, 0.5)}, {})
     return call(y, axis=axis, **widths)
 
 

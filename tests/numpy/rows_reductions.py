@@ -124,7 +124,9 @@ def averaged(draw: Draw) -> Call:
 
 def deviating(draw: Draw) -> Call:
     x = array(draw, values="finite")
-    freedom = choice(draw, {}, {"ddof": integer(draw, 0, 3)}, {"correction": choice(draw, 1, 0.5)})
+    freedom: dict[str, Any] = choice(
+        draw, {}, {"ddof": integer(draw, 0, 3)}, {"correction": choice(draw, 1, 0.5)}
+    )
     wanted = a_dtype(("complex64", "complex128") if x.dtype.kind == "c" else FLOAT[1:])
     return call(x, **freedom, **reduced(draw, x, where=mask(draw, x), dtype=wanted))
 
