@@ -22,7 +22,7 @@ from tests.numpy.arrays import (
     plain,
 )
 from tests.numpy.checking import Call, Known, call
-from tests.numpy.row import Row
+from tests.numpy.row import Row, rows
 
 
 def sorted_along(draw: Draw) -> Call:
@@ -119,6 +119,15 @@ def unique_values(x: Array, *, size: int, fill_value: Any = None) -> Array:
     return unique(x, size=size, fill_value=fill_value, equal_nan=False)
 
 
+def anything(draw: Draw) -> Call:
+    return call(operand(draw))
+
+
+def refused(x: Any) -> Any:
+    """Says that there is no right answer."""
+    raise TypeError("how many results there are depends on values")
+
+
 ROWS: list[Row] = [
     Row("sort", sorted_along),
     Row("argsort", order_along),
@@ -130,4 +139,5 @@ ROWS: list[Row] = [
     Row("isin", contained),
     Row("unique", distinct_with_nan, oracle=unique),
     Row("unique_values", distinct, oracle=unique_values),
+    *rows("unique_all unique_counts unique_inverse", anything, oracle=refused),
 ]

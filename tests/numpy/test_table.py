@@ -5,12 +5,16 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tests.numpy
+import weft.numpy
 from tests.numpy.row import Row
+from weft.frontends.functions.namespace import FFT, LINALG, MAIN, UFUNC_NAMES
+from weft.frontends.numpy import CONSTANTS, TYPES
 
 TABLES = [
     importlib.import_module(f"tests.numpy.{module.name}")
@@ -19,6 +23,26 @@ TABLES = [
 ]
 ROWS: list[Row] = [row for table in TABLES for row in table.ROWS]
 NAMES = sorted({row.name for row in ROWS})
+
+
+PUBLIC = [*MAIN, *[f"linalg.{name}" for name in LINALG], *[f"fft.{name}" for name in FFT]]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_function_has_a_row(name: str) -> None:
+    assert name in NAMES, f"{name} has no row in tests/numpy/rows_*.py"
+
+
+def test_modules_list_what_they_have() -> None:
+    others = {*UFUNC_NAMES, *CONSTANTS, *TYPES, "linalg", "fft"}
+    assert set(weft.numpy.__all__) == {*MAIN, *others}
+    assert set(weft.numpy.linalg.__all__) == set(LINALG)
+    assert set(weft.numpy.fft.__all__) == set(FFT)
+
+
+@pytest.mark.parametrize("name", [*CONSTANTS, *TYPES])
+def test_constant_is_that_of_numpy(name: str) -> None:
+    assert getattr(weft.numpy, name) is getattr(np, name)
 
 
 @pytest.mark.parametrize("name", NAMES)
