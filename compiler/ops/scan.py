@@ -149,6 +149,21 @@ def emit_scan(
     )
 
 
+def once_per_marks(function: Callable[[list[bool]], T]) -> Callable[[list[bool]], T]:
+    """The function, computed once for each list of marks: a body in a body in a body is transformed
+    as often as its marks differ, not twice as often at every depth.
+    """
+    known: dict[tuple[bool, ...], T] = {}
+
+    def remembered(marks: list[bool]) -> T:
+        key = tuple(marks)
+        if key not in known:
+            known[key] = function(marks)
+        return known[key]
+
+    return remembered
+
+
 def stable_marks(start: Sequence[bool], step: Callable[[list[bool]], Sequence[bool]]) -> list[bool]:
     """Marks of the carry that a step keeps: a mark, once set, stays."""
     current = list(start)
@@ -175,6 +190,7 @@ def _jvp(
     primal, given = _parts(op, op.operands), _parts(op, tangents)
     n_carry = len(primal.carry)
 
+    @once_per_marks
     def derive(carry: list[bool]) -> Any:
         return transforms.jvp(body, [*marks(given.consts), *carry, *marks(given.sequences)])
 
@@ -221,6 +237,7 @@ def _linearize(
     primal, given = _parts(op, op.operands), _parts(op, tangents)
     n_carry = len(primal.carry)
 
+    @once_per_marks
     def split(carry: list[bool]) -> SplitRegion:
         keep = [*carry, *[False] * (len(op.results) - n_carry)]
         return transforms.split(body, [*marks(given.consts), *carry, *marks(given.sequences)], keep)
@@ -390,6 +407,7 @@ def _batch(
     values, has_axis = _parts(op, operands), _parts(op, batched)
     n_carry = len(values.carry)
 
+    @once_per_marks
     def derive(carry: list[bool]) -> Any:
         keep = [*carry, *[False] * (len(op.results) - n_carry)]
         return transforms.batch(body, [*has_axis.consts, *carry, *has_axis.sequences], size, keep)
@@ -432,13 +450,16 @@ def _narrow(op: Op, used: Sequence[bool], prune: Prune) -> Narrowed | None:
     n_carry = op.attributes["n_carry"]
     (body,) = op.regions
 
+    @once_per_marks
+    def pruned_for(carry: list[bool]) -> Region:
+        return prune(body, [*carry, *used[n_carry:]])
+
     def needed(carry: list[bool]) -> list[bool]:
-        pruned = prune(body, [*carry, *used[n_carry:]])
-        return _parts(op, used_parameters(pruned)).carry
+        return _parts(op, used_parameters(pruned_for(carry))).carry
 
     carried = stable_marks(used[:n_carry], needed)
     results = [*carried, *used[n_carry:]]
-    pruned = prune(body, results)
+    pruned = pruned_for(carried)
     read = _parts(op, used_parameters(pruned))
     kept = [*read.consts, *carried, *read.sequences]
     if all(results) and all(kept) and pruned is body:

@@ -48,6 +48,7 @@ from weft.compiler.ops.scan import (
     Parts,
     emit_linear_scan,
     make_body,
+    once_per_marks,
     sort_residuals,
     stable_marks,
     swap_leading,
@@ -135,6 +136,7 @@ def _jvp(
     n_consts, n_carry = len(primal.consts), len(primal.carry)
     n_recorded = len(body.results) - n_carry
 
+    @once_per_marks
     def derive(carry: list[bool]) -> Any:
         return transforms.jvp(body, [*marks(given.consts), *carry])
 
@@ -180,6 +182,7 @@ def _linearize(
     primal, given = _parts(op, op.operands), _parts(op, tangents)
     n_carry, n_results = len(primal.carry), len(op.results)
 
+    @once_per_marks
     def split(carry: list[bool]) -> SplitRegion:
         keep = [*carry, *[False] * (n_results - n_carry)]
         return transforms.split(body, [*marks(given.consts), *carry], keep)
@@ -382,14 +385,17 @@ def _narrow(op: Op, used: Sequence[bool], prune: Prune) -> Narrowed | None:
     test = prune(condition, [True])
     test_reads = _parts(op, used_parameters(test))
 
+    @once_per_marks
+    def pruned_for(carry: list[bool]) -> Region:
+        return prune(body, [*carry, *used[n_carry:]])
+
     def needed(carry: list[bool]) -> list[bool]:
-        pruned = prune(body, [*carry, *used[n_carry:]])
-        return _parts(op, used_parameters(pruned)).carry
+        return _parts(op, used_parameters(pruned_for(carry))).carry
 
     start = [one or other for one, other in zip(used[:n_carry], test_reads.carry, strict=True)]
     carried = stable_marks(start, needed)
     results = [*carried, *used[n_carry:]]
-    pruned = prune(body, results)
+    pruned = pruned_for(carried)
     body_reads = _parts(op, used_parameters(pruned)).consts
     consts = [one or other for one, other in zip(test_reads.consts, body_reads, strict=True)]
     kept = [*consts, *carried]
