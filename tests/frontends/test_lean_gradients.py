@@ -62,6 +62,7 @@ def test_ops_grow_linearly_with_layers() -> None:
     assert per_layer == 10
 
 
+@pytest.mark.counts_ops
 def test_the_work_of_the_transforms_grows_linearly_with_layers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -94,8 +94,8 @@ def nan_place(name: str) -> Function:
     def find(a: Array, axis: int | None = None, keepdims: bool = False) -> Any:
         if a.dtype.kind not in "fc":
             return getattr(np, f"nan{name}")(a, axis=axis, keepdims=keepdims)
-        worst = -np.inf if name == "argmax" else np.inf
-        worst = complex(worst, worst) if a.dtype.kind == "c" else worst
+        least = -np.inf if name == "argmax" else np.inf
+        worst = complex(least, least) if a.dtype.kind == "c" else least
         found = getattr(np, name)(np.where(np.isnan(a), worst, a), axis=axis, keepdims=keepdims)
         return np.where(np.all(np.isnan(a), axis=axis, keepdims=keepdims), -1, found)
 

@@ -1,0 +1,32 @@
+"""Every graph that a test traces is verified, and reads back from its text as the same program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from weft.compiler.ir.build import Builder
+from weft.compiler.ir.graph import Graph, Value
+from weft.compiler.ir.identity import structurally_equal
+from weft.compiler.parsing import parse
+from weft.frontends.trace import Trace
+
+LARGEST = 500
+
+
+@pytest.fixture(autouse=True)
+def _round_trips(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    if request.node.get_closest_marker("counts_ops") is not None:
+        yield
+        return
+
+    def graph(self: Trace, name: str, results: Iterable[Value]) -> Graph:
+        made = Builder.graph(self, name, results)
+        if len(made.ops) <= LARGEST:
+            read = parse(made.verify().text(), made.constant_table())
+            assert structurally_equal(read, made), made.text()
+        return made
+
+    monkeypatch.setattr(Trace, "graph", graph, raising=False)
+    yield
