@@ -227,6 +227,10 @@ class TracedArray(Viewed):
         """As `numpy.ndarray.sort`: a write in place."""
         self.assign(located(MAIN["sort"], self, axis).value, "x = np.sort(x)")
 
+    def partition(self, kth: Any, axis: int = -1, **_: Any) -> None:
+        """As `numpy.ndarray.partition`, by a full sort: a write in place."""
+        self.assign(located(MAIN["partition"], self, kth, axis).value, "x = np.partition(x, k)")
+
     # --- NumPy's protocols ---
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -396,6 +400,7 @@ class TracedArray(Viewed):
     argmax = _method("argmax")
     argmin = _method("argmin")
     argsort = _method("argsort")
+    argpartition = _method("argpartition")
     cumsum = _method("cumsum")
     cumprod = _method("cumprod")
     clip = _method("clip")
@@ -417,8 +422,8 @@ class TracedArray(Viewed):
         return located(MAIN["choose"], self, choices, mode=mode)
 
     def conj(self) -> Any:
-        """As `numpy.ndarray.conj`."""
-        return located(apply_ufunc, np.conjugate, self)
+        """As `numpy.ndarray.conj`: real numbers stay as they are, bools too."""
+        return located(apply_ufunc, np.conjugate, self) if self.type.dtype.is_complex else self
 
     conjugate = conj
 

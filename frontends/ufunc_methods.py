@@ -10,6 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from weft.compiler.ir.dtypes import dtype as as_dtype
+from weft.compiler.ir.errors import DTypeError, ShapeError
+from weft.compiler.ops import cumulative
 from weft.compiler.ops.logic import select
 from weft.frontends.functions import core, indexing, reductions
 from weft.frontends.functions.ufuncs import apply_ufunc
@@ -26,6 +28,8 @@ _REDUCE: Final[Mapping[np.ufunc, Any]] = {
 _ACCUMULATE: Final[Mapping[np.ufunc, Any]] = {
     np.add: reductions.cumsum,
     np.multiply: reductions.cumprod,
+    np.maximum: cumulative.cummax,
+    np.minimum: cumulative.cummin,
 }
 _AT: Final[Mapping[np.ufunc, str]] = {
     np.add: "add",
@@ -72,10 +76,23 @@ def _call(
             )
         return result
     results = result if isinstance(result, tuple) else (result,)
+    for target, made in zip(out, results, strict=True):
+        _require_castable(target, made, casting, ufunc)
     written = [
         _write(target, made, where, ufunc) for target, made in zip(out, results, strict=True)
     ]
     return tuple(written) if isinstance(result, tuple) else written[0]
+
+
+def _require_castable(target: Any, made: Tracer, casting: Any, ufunc: np.ufunc) -> None:
+    if not isinstance(target, Tracer):
+        return
+    given, wanted = made.type.dtype, target.type.dtype
+    if not np.can_cast(given.numpy, wanted.numpy, casting):
+        raise DTypeError(
+            f"numpy.{ufunc.__name__} makes {given}, which does not fit into out= of {wanted}; give "
+            'an out= of its dtype, or casting="unsafe"'
+        )
 
 
 def _write(target: Any, made: Tracer, where: Any, ufunc: np.ufunc) -> Any:
@@ -99,7 +116,9 @@ def _reduce(
 ) -> Any:
     core.check_no(f"numpy.{ufunc.__name__}.reduce", out=out)
     options = {name: value for name, value in kwargs.items() if value is not np._NoValue}
-    if dtype is not None:
+    if dtype is not None and ufunc in (np.add, np.multiply):
+        options["dtype"] = dtype
+    elif dtype is not None:
         array = core.wrap(core.lift(array, as_dtype(dtype)))
     return _REDUCE[ufunc](array, axis=axis, **options)
 
@@ -108,13 +127,21 @@ def _accumulate(
     ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None, out: Any = None
 ) -> Any:
     core.check_no(f"numpy.{ufunc.__name__}.accumulate", out=out)
-    return _ACCUMULATE[ufunc](array, axis=axis, dtype=dtype)
+    value = core.lift(array)
+    if not value.type.rank:
+        raise ShapeError(f"numpy.{ufunc.__name__}.accumulate needs an array of rank 1 or more")
+    if ufunc in (np.add, np.multiply):
+        return _ACCUMULATE[ufunc](array, axis=axis, dtype=dtype)
+    if dtype is not None:
+        value = core.cast(value, as_dtype(dtype))
+    return core.wrap(_ACCUMULATE[ufunc](value, axis=core.normalize_axis(axis, value.type.rank)))
 
 
 def _outer(ufunc: np.ufunc, left: Any, right: Any, **kwargs: Any) -> Any:
     first, second = core.lift(left), core.lift(right)
     spread = core.reshape(first, (*first.type.shape, *[1] * second.type.rank))
-    return _call(ufunc, (core.wrap(spread), right), **kwargs)
+    # Unlike in a plain call, numbers promote as arrays.
+    return _call(ufunc, (core.wrap(spread), core.wrap(second)), **kwargs)
 
 
 def _at(ufunc: np.ufunc, array: Any, key: Any, new: Any = None) -> None:
