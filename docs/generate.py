@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
+from docs.numpy_functions import NOT_COVERED, OF_NO_VALUES
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ops import FAMILIES, TABLE
 from weft.frontends.functions.namespace import FFT, LINALG, MAIN, UFUNC_NAMES
 from weft.frontends.functions.special_ufuncs import SPECIAL
 
 PAGES = Path(__file__).parent
+
+_PLAIN = re.compile(r"$|As `[\w.]+`(:.*)?\.$")
+"""A docstring that says no more than that the function is NumPy's."""
 
 
 def primitives_page() -> str:
@@ -46,17 +54,40 @@ def numpy_page() -> str:
         "",
         f"On traced arrays, these ufuncs: {special}.",
     ]
-    modules = {
-        "numpy": {*MAIN, *UFUNC_NAMES},
-        "numpy.linalg": {*LINALG},
-        "numpy.fft": {*FFT},
-    }
-    for name, covered in modules.items():
-        lines += ["", f"## {name}", "", f"Covered: {_names(covered)}."]
+    ufuncs = {name: None for name in UFUNC_NAMES}
+    lines += _functions("numpy", {**ufuncs, **MAIN})
+    lines += [
+        "",
+        "Of no values, so that a traced function calls NumPy's own (on arrays that are known): "
+        f"{_names(OF_NO_VALUES.split())}.",
+    ]
+    lines += _functions("numpy.linalg", LINALG)
+    lines += _functions("numpy.fft", FFT)
     return "\n".join(lines) + "\n"
 
 
-def _names(names: set[str]) -> str:
+def _functions(module: str, functions: Mapping[str, Any]) -> list[str]:
+    """What of a module is supported, what is not, and which functions differ and how."""
+    notes = {name: _note(function) for name, function in functions.items()}
+    refused = [name for name, note in notes.items() if note.startswith("Refused")]
+    supported = [name for name in functions if name not in refused]
+    lines = ["", f"## {module}", "", f"Supported: {_names(supported)}."]
+    missing = [*NOT_COVERED[module].split(), *refused]
+    if missing:
+        lines += ["", f"Not supported on traced arrays: {_names(missing)}."]
+    rows = [f"| `{n}` | {note} |" for n, note in sorted(notes.items()) if not _PLAIN.match(note)]
+    return (
+        [*lines, "", "| function | differs or says more |", "|---|---|", *rows] if rows else lines
+    )
+
+
+def _note(function: Any) -> str:
+    """The first paragraph of a docstring in one line."""
+    paragraph = (inspect.getdoc(function) or "").split("\n\n")[0] if function is not None else ""
+    return " ".join(paragraph.split()).replace("|", "\\|")
+
+
+def _names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in sorted(names))
 
 

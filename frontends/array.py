@@ -6,6 +6,7 @@ protocols) and explains itself where it cannot, because its value is not known y
 
 from __future__ import annotations
 
+import functools
 import linecache
 from collections.abc import Callable, Iterator
 from types import EllipsisType
@@ -109,6 +110,18 @@ def _method(name: str) -> Callable[..., Any]:
     method.__name__ = name
     method.__doc__ = f"As `numpy.ndarray.{name}`."
     return method
+
+
+def _call_in_place_of_numpy(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call the traced version of a function; an argument that it does not have is refused."""
+    try:
+        return located(function, *args, **kwargs)
+    except TypeError as error:
+        if isinstance(error, WeftError) or "argument" not in str(error):
+            raise
+        raise core.trace_error(f"the traced version of numpy's {error}") from None
 
 
 class TracedArray(Viewed):
@@ -235,7 +248,7 @@ class TracedArray(Viewed):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if ufunc in GENERALISED and method == "__call__":
-            return located(GENERALISED[ufunc], *inputs, **kwargs)
+            return _call_in_place_of_numpy(GENERALISED[ufunc], inputs, kwargs)
         if emitter(ufunc) is None:
             home = "numpy." if hasattr(np, ufunc.__name__) else "the ufunc "
             raise core.trace_error(f"{home}{ufunc.__name__} is not supported on traced arrays")
@@ -251,16 +264,10 @@ class TracedArray(Viewed):
                 f"{function.__module__}.{name} is not supported on traced arrays"
             )
         base = args[0] if args and isinstance(args[0], TracedArray) else None
-        try:
-            if base is not None and name in views.FUNCTIONS:
-                return base.view_by(ours, name, args[1:], kwargs)
-            result = located(ours, *args, **kwargs)
-        except TypeError as error:
-            if isinstance(error, WeftError) or "argument" not in str(error):
-                raise
-            raise core.trace_error(
-                f"{error} (of the traced version of numpy.{ours.__name__})"
-            ) from None
+        if base is not None and name in views.FUNCTIONS:
+            view_by = functools.partial(base.view_by, ours, name)
+            return _call_in_place_of_numpy(view_by, (args[1:], kwargs), {})
+        result = _call_in_place_of_numpy(ours, args, kwargs)
         if base is not None and name in _IN_PLACE:
             base.assign(result.value, f"x = weft.numpy.{name}(x, ...)")
             return None

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.numpy.arrays import (
     ALL,
     FLOAT,
-    INTEGER,
     NUMBER,
+    SIGNED,
     WITHOUT_COMPLEX,
     Draw,
     a_dtype,
@@ -81,7 +81,7 @@ def whole_range(draw: Draw) -> Call:
     bounds = [integer(draw, -4, 9) for _ in range(integer(draw, 1, 3))]
     if len(bounds) == 3:
         bounds[2] = bounds[2] or 2
-    return call(*bounds, **options(draw, dtype=a_dtype((*INTEGER, *FLOAT)[3:])))
+    return call(*bounds, **options(draw, dtype=a_dtype((*SIGNED[2:], *FLOAT))))
 
 
 def broken_range(draw: Draw) -> Call:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tests.numpy
 import weft.numpy
+from docs.numpy_functions import NOT_COVERED, NUMPY, OF_NO_VALUES
 from tests.numpy.row import Row
 from weft.frontends.functions.namespace import FFT, LINALG, MAIN, UFUNC_NAMES
 from weft.frontends.numpy import CONSTANTS, TYPES
@@ -51,3 +52,20 @@ def test_constant_is_that_of_numpy(name: str) -> None:
 def test_function_equals_numpy(name: str, data: st.DataObject) -> None:
     candidates = [row for row in ROWS if row.name == name]
     data.draw(st.sampled_from(candidates)).check(data.draw)
+
+
+@pytest.mark.skipif(
+    not np.__version__.startswith(f"{NUMPY}."), reason=f"docs/numpy.md is about NumPy {NUMPY}"
+)
+@pytest.mark.parametrize("module", ["numpy", "numpy.linalg", "numpy.fft"])
+def test_page_names_every_function_of_numpy(module: str) -> None:
+    original = importlib.import_module(module)
+    functions = {n for n in original.__all__ if is_function(getattr(original, n))}
+    ours = {"numpy": {*MAIN, *UFUNC_NAMES}, "numpy.linalg": {*LINALG}, "numpy.fft": {*FFT}}[module]
+    others = {*NOT_COVERED[module].split(), *(OF_NO_VALUES.split() if module == "numpy" else ())}
+    assert functions - ours == others
+    assert not ours & others
+
+
+def is_function(item: object) -> bool:
+    return callable(item) and not isinstance(item, type)
