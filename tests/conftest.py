@@ -1,10 +1,15 @@
-"""Every graph that a test traces is verified, and reads back from its text as the same program."""
+"""Every graph that a test traces is verified, and reads back from its text as the same program.
+
+Property tests search anew in every run; in CI they draw the same cases each time.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 
 import pytest
+from hypothesis import settings
 
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.graph import Graph, Value
@@ -13,6 +18,10 @@ from weft.compiler.parsing import parse
 from weft.frontends.trace import Trace
 
 LARGEST = 500
+
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 
 @pytest.fixture(autouse=True)
