@@ -1,0 +1,662 @@
+"""LLVM IR as text, written through Python expressions.
+
+`Function` appends instructions; `V` is an SSA value whose operators emit. IR is built as text and
+not as objects because that is several times faster, and compile time is what users wait for.
+
+    module = Module()
+    f = module.function("axpy", VOID, [("n", I64), ("a", F32), ("x", PTR), ("y", PTR)])
+    n, a, x, y = f.arguments
+    with f.range(0, n) as i:
+        at = f.element(y, F32, i)
+        f.store(a * f.load(f.element(x, F32, i), F32) + f.load(at, F32), at)
+    f.ret()
+    print(module.text())
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from weft.compiler.lower.llvm.types import F16, F32, F64, I1, I8, I32, I64, PTR, U64, VOID, Type
+
+Operand: TypeAlias = "V | int | float | bool"
+
+_COMPARE: Final = {
+    "eq": ("oeq", "eq", "eq"),
+    "ne": ("une", "ne", "ne"),
+    "lt": ("olt", "slt", "ult"),
+    "le": ("ole", "sle", "ule"),
+    "gt": ("ogt", "sgt", "ugt"),
+    "ge": ("oge", "sge", "uge"),
+}
+
+
+class V:
+    """An SSA value or constant; operators emit into the function that made it.
+
+    `/` is floating-point division; integers use `f.divide` and `f.remainder`. Comparisons are
+    methods (`x.lt(y)`), as `==` keeps its Python meaning. Python numbers become constants of the
+    other operand's type.
+    """
+
+    __slots__ = ("f", "ref", "type")
+
+    def __init__(self, f: Function, ref: str, type: Type) -> None:
+        self.f = f
+        self.ref = ref
+        self.type = type
+
+    def __add__(self, other: Operand) -> V:
+        return self.f.add(self, other)
+
+    def __radd__(self, other: Operand) -> V:
+        return self.f.add(self.f.like(other, self), self)
+
+    def __sub__(self, other: Operand) -> V:
+        return self.f.sub(self, other)
+
+    def __rsub__(self, other: Operand) -> V:
+        return self.f.sub(self.f.like(other, self), self)
+
+    def __mul__(self, other: Operand) -> V:
+        return self.f.mul(self, other)
+
+    def __rmul__(self, other: Operand) -> V:
+        return self.f.mul(self.f.like(other, self), self)
+
+    def __truediv__(self, other: Operand) -> V:
+        return self.f.divide(self, other)
+
+    def __rtruediv__(self, other: Operand) -> V:
+        return self.f.divide(self.f.like(other, self), self)
+
+    def __neg__(self) -> V:
+        return self.f.neg(self)
+
+    def __and__(self, other: Operand) -> V:
+        return self.f.binary("and", self, other)
+
+    def __or__(self, other: Operand) -> V:
+        return self.f.binary("or", self, other)
+
+    def __xor__(self, other: Operand) -> V:
+        return self.f.binary("xor", self, other)
+
+    def __invert__(self) -> V:
+        return self.f.binary("xor", self, -1 if not self.type.is_bool else True)
+
+    def __lshift__(self, other: Operand) -> V:
+        return self.f.binary("shl", self, other)
+
+    def __rshift__(self, other: Operand) -> V:
+        """Keeps the sign of signed types."""
+        return self.f.binary("ashr" if self.type.is_signed else "lshr", self, other)
+
+    def eq(self, other: Operand) -> V:
+        return self.f.compare("eq", self, other)
+
+    def ne(self, other: Operand) -> V:
+        """Not equal; true beside NaN."""
+        return self.f.compare("ne", self, other)
+
+    def lt(self, other: Operand) -> V:
+        return self.f.compare("lt", self, other)
+
+    def le(self, other: Operand) -> V:
+        return self.f.compare("le", self, other)
+
+    def gt(self, other: Operand) -> V:
+        return self.f.compare("gt", self, other)
+
+    def ge(self, other: Operand) -> V:
+        return self.f.compare("ge", self, other)
+
+    def to(self, type: Type) -> V:
+        """The value converted to another element type, lane by lane."""
+        return self.f.convert(self, type)
+
+    def bits(self, type: Type) -> V:
+        """The bits read as another element type of the same width."""
+        return self.f.bitcast(self, type)
+
+    def __repr__(self) -> str:
+        return f"<{self.type.text} {self.ref}>"
+
+
+class Variable:
+    """A mutable place on the stack, which LLVM turns into registers."""
+
+    __slots__ = ("f", "pointer", "type")
+
+    def __init__(self, f: Function, pointer: V, type: Type) -> None:
+        self.f = f
+        self.pointer = pointer
+        self.type = type
+
+    def get(self) -> V:
+        return self.f.load(self.pointer, self.type)
+
+    def set(self, value: Operand) -> None:
+        self.f.store(self.f.const(value, self.type), self.pointer)
+
+
+class Function:
+    """A function under construction: a list of lines, and the block that is being filled."""
+
+    def __init__(
+        self,
+        module: Module,
+        name: str,
+        result: Type,
+        parameters: Sequence[tuple[str, Type]],
+        *,
+        attributes: str = "",
+        internal: bool = False,
+        parameter_attributes: str = "",
+        flags: str = "contract",
+    ) -> None:
+        self.module = module
+        self.name = name
+        self.result = result
+        self.parameters = list(parameters)
+        self.attributes = attributes
+        self.internal = internal
+        self.parameter_attributes = parameter_attributes
+        self.flags = flags
+        self.arguments = [V(self, f"%{name}", type) for name, type in parameters]
+        self._stack: list[str] = []
+        self._lines: list[str] = []
+        self._count = 0
+        self._block = "entry"
+
+    # --- text ---
+
+    def text(self) -> str:
+        pointers = f" {self.parameter_attributes}" if self.parameter_attributes else ""
+        parameters = ", ".join(
+            f"{type.text}{pointers if type.is_pointer else ''} %{name}"
+            for name, type in self.parameters
+        )
+        linkage = "internal " if self.internal else ""
+        head = f"define {linkage}{self.result.text} @{self.name}({parameters}) {self.attributes} {{"
+        return "\n".join([head, "entry:", *self._stack, *self._lines, "}"])
+
+    def line(self, text: str) -> None:
+        self._lines.append(f"  {text}")
+
+    def instruction(self, text: str, type: Type) -> V:
+        """Append an instruction and return its value."""
+        self._count += 1
+        ref = f"%.{self._count}"
+        self._lines.append(f"  {ref} = {text}")
+        return V(self, ref, type)
+
+    def comment(self, text: str) -> None:
+        self._lines.append(f"  ; {text}")
+
+    # --- constants ---
+
+    def const(self, value: Operand, type: Type) -> V:
+        """A Python number as a constant of a type (in all lanes); a value stays as it is."""
+        if isinstance(value, V):
+            return value
+        return V(self, constant_text(value, type), type)
+
+    def like(self, value: Operand, other: V) -> V:
+        return value if isinstance(value, V) else self.const(value, other.type)
+
+    def lanes_const(self, values: Sequence[float | int], type: Type) -> V:
+        """A vector constant with a number per lane; `type` is the element type."""
+        items = ", ".join(f"{type.text} {constant_text(value, type)}" for value in values)
+        return V(self, f"<{items}>", type.with_lanes(len(values)))
+
+    # --- arithmetic ---
+
+    def _pair(self, x: Operand, y: Operand) -> tuple[V, V]:
+        if isinstance(x, V):
+            return x, self.like(y, x)
+        assert isinstance(y, V)
+        return self.like(x, y), y
+
+    def binary(self, instruction: str, x: Operand, y: Operand) -> V:
+        """A named LLVM instruction on two values of one type."""
+        a, b = self._pair(x, y)
+        return self.instruction(f"{instruction} {a.type.text} {a.ref}, {b.ref}", a.type)
+
+    def _arithmetic(self, name: str, x: Operand, y: Operand) -> V:
+        a, b = self._pair(x, y)
+        if a.type.is_float:
+            name = f"f{name} {self.flags}" if self.flags else f"f{name}"
+        return self.binary(name, a, b)
+
+    def add(self, x: Operand, y: Operand) -> V:
+        return self._arithmetic("add", x, y)
+
+    def sub(self, x: Operand, y: Operand) -> V:
+        return self._arithmetic("sub", x, y)
+
+    def mul(self, x: Operand, y: Operand) -> V:
+        return self._arithmetic("mul", x, y)
+
+    def divide(self, x: Operand, y: Operand) -> V:
+        """Division; of integers towards zero, and undefined for a divisor 0."""
+        a, b = self._pair(x, y)
+        name = "fdiv" if a.type.is_float else "sdiv" if a.type.is_signed else "udiv"
+        return self.binary(name, a, b)
+
+    def remainder(self, x: Operand, y: Operand) -> V:
+        """What `divide` leaves."""
+        a, b = self._pair(x, y)
+        name = "frem" if a.type.is_float else "srem" if a.type.is_signed else "urem"
+        return self.binary(name, a, b)
+
+    def neg(self, x: V) -> V:
+        if x.type.is_float:
+            return self.instruction(f"fneg {x.type.text} {x.ref}", x.type)
+        return self.binary("sub", 0, x)
+
+    def compare(self, how: str, x: Operand, y: Operand) -> V:
+        """A comparison by name (eq, ne, lt, le, gt, ge); false beside NaN, except ne."""
+        a, b = self._pair(x, y)
+        ordered, signed, unsigned = _COMPARE[how]
+        result = I1.with_lanes(a.type.lanes)
+        if a.type.is_float:
+            return self.instruction(f"fcmp {ordered} {a.type.text} {a.ref}, {b.ref}", result)
+        predicate = signed if a.type.is_signed else unsigned
+        return self.instruction(f"icmp {predicate} {a.type.text} {a.ref}, {b.ref}", result)
+
+    def is_nan(self, x: V) -> V:
+        return self.instruction(
+            f"fcmp uno {x.type.text} {x.ref}, {x.ref}", I1.with_lanes(x.type.lanes)
+        )
+
+    def select(self, condition: V, on_true: Operand, on_false: Operand) -> V:
+        a, b = self._pair(on_true, on_false)
+        return self.instruction(
+            f"select {condition.type.text} {condition.ref}, {a.type.text} {a.ref}, "
+            f"{b.type.text} {b.ref}",
+            a.type,
+        )
+
+    def minimum(self, x: Operand, y: Operand) -> V:
+        """The smaller of two integers; of floats the first unless the second is smaller."""
+        a, b = self._pair(x, y)
+        return self.select(b.lt(a), b, a)
+
+    def maximum(self, x: Operand, y: Operand) -> V:
+        """The larger of two integers; of floats the first unless the second is larger."""
+        a, b = self._pair(x, y)
+        return self.select(b.gt(a), b, a)
+
+    # --- intrinsics ---
+
+    def intrinsic(self, name: str, *values: V, result: Type | None = None) -> V:
+        """An LLVM intrinsic overloaded on the first value's type, such as `sqrt` or `fma`."""
+        type = result or values[0].type
+        return self.call(f"llvm.{name}.{values[0].type.suffix}", type, values)
+
+    def fma(self, x: V, y: Operand, z: Operand) -> V:
+        """x * y + z, rounded once."""
+        return self.intrinsic("fma", x, self.like(y, x), self.like(z, x))
+
+    def sqrt(self, x: V) -> V:
+        return self.intrinsic("sqrt", x)
+
+    def abs(self, x: V) -> V:
+        """|x| of floats."""
+        return self.intrinsic("fabs", x)
+
+    def floor(self, x: V) -> V:
+        return self.intrinsic("floor", x)
+
+    def round(self, x: V) -> V:
+        """The nearest whole number, the even one of two equally near."""
+        return self.intrinsic("roundeven", x)
+
+    def trunc(self, x: V) -> V:
+        return self.intrinsic("trunc", x)
+
+    def copysign(self, x: V, y: Operand) -> V:
+        return self.intrinsic("copysign", x, self.like(y, x))
+
+    # --- conversion ---
+
+    def convert(self, x: V, type: Type) -> V:
+        """To another element type: floats to integers are truncated (saturating, NaN to 0), bools
+        are 0 and 1, anything to bool is x != 0.
+        """
+        target = type.with_lanes(x.type.lanes)
+        source = x.type
+        if source is target:
+            return x
+        if target.is_bool:
+            return x.ne(0)
+        return self.instruction(*self._conversion(x, source, target))
+
+    def _conversion(self, x: V, source: Type, target: Type) -> tuple[str, Type]:
+        def plain(name: str) -> tuple[str, Type]:
+            return f"{name} {source.text} {x.ref} to {target.text}", target
+
+        if source.is_float and target.is_float:
+            return plain("fpext" if source.bits < target.bits else "fptrunc")
+        if source.is_float:
+            name = "fptosi" if target.is_signed else "fptoui"
+            called = f"llvm.{name}.sat.{target.suffix}.{source.suffix}"
+            self.module.declare(called, target, [source])
+            return f"call {target.text} @{called}({source.text} {x.ref})", target
+        if target.is_float:
+            return plain("sitofp" if source.is_signed else "uitofp")
+        if source.bits == target.bits:
+            return plain("bitcast")
+        if source.bits > target.bits:
+            return plain("trunc")
+        return plain("sext" if source.is_signed else "zext")
+
+    def bitcast(self, x: V, type: Type) -> V:
+        target = type.with_lanes(x.type.lanes)
+        if x.type.text == target.text:
+            return V(self, x.ref, target)
+        return self.instruction(f"bitcast {x.type.text} {x.ref} to {target.text}", target)
+
+    # --- vectors ---
+
+    def splat(self, x: V, lanes: int) -> V:
+        """A scalar in all lanes; a vector stays as it is."""
+        if x.type.lanes or not lanes:
+            return x
+        type = x.type.with_lanes(lanes)
+        first = self.instruction(
+            f"insertelement {type.text} poison, {x.type.text} {x.ref}, i32 0", type
+        )
+        return self.shuffle(first, first, [0] * lanes)
+
+    def shuffle(self, x: V, y: V, mask: Sequence[int]) -> V:
+        """Lanes picked from two vectors laid end to end; -1: any value."""
+        picks = ", ".join(f"i32 {lane}" if lane >= 0 else "i32 poison" for lane in mask)
+        type = x.type.with_lanes(len(mask))
+        text = x.type.text
+        return self.instruction(
+            f"shufflevector {text} {x.ref}, {text} {y.ref}, <{len(mask)} x i32> <{picks}>", type
+        )
+
+    def extract(self, x: V, lane: int) -> V:
+        return self.instruction(f"extractelement {x.type.text} {x.ref}, i32 {lane}", x.type.element)
+
+    def insert(self, x: V, lane: int, value: V) -> V:
+        return self.instruction(
+            f"insertelement {x.type.text} {x.ref}, {value.type.text} {value.ref}, i32 {lane}",
+            x.type,
+        )
+
+    # --- memory ---
+
+    def element(self, pointer: V, type: Type, index: Operand) -> V:
+        """The address of the element at `index` (an i64) of an array of `type`; a bool is a byte
+        there.
+        """
+        at = self.const(index, I64)
+        held = "i8" if type.is_bool else type.element.text
+        return self.instruction(
+            f"getelementptr inbounds {held}, ptr {pointer.ref}, i64 {at.ref}", PTR
+        )
+
+    def offset(self, pointer: V, bytes: Operand) -> V:
+        """The address a number of bytes further on."""
+        return self.element(pointer, I8, bytes)
+
+    def load(self, pointer: V, type: Type, *, align: int = 0, suffix: str = "") -> V:
+        """The value at an address; vectors are read from consecutive elements. `align` is in bytes
+        (0: that of the element).
+        """
+        bytes = align or type.itemsize
+        if type.is_bool:
+            stored = I8.with_lanes(type.lanes)
+            text = f"load {stored.text}, ptr {pointer.ref}, align 1{suffix}"
+            byte = self.instruction(text, stored)
+            return self.instruction(f"trunc {stored.text} {byte.ref} to {type.text}", type)
+        return self.instruction(f"load {type.text}, ptr {pointer.ref}, align {bytes}{suffix}", type)
+
+    def store(self, value: V, pointer: V, *, align: int = 0, suffix: str = "") -> None:
+        """Write a value (bools as bytes 0 and 1) to an address."""
+        if value.type.is_bool:
+            stored = I8.with_lanes(value.type.lanes)
+            value = self.instruction(f"zext {value.type.text} {value.ref} to {stored.text}", stored)
+        bytes = align or value.type.itemsize
+        text = f"{value.type.text} {value.ref}"
+        self.line(f"store {text}, ptr {pointer.ref}, align {bytes}{suffix}")
+
+    def stack(self, type: Type, count: int = 1, *, align: int = 0) -> V:
+        """Room on the stack, made once at entry."""
+        self._count += 1
+        ref = f"%.{self._count}"
+        held = "i8" if type.is_bool else type.text
+        aligned = f", align {align}" if align else ""
+        self._stack.append(f"  {ref} = alloca {held}, i64 {count}{aligned}")
+        return V(self, ref, PTR)
+
+    def variable(self, initial: Operand, type: Type | None = None) -> Variable:
+        """A mutable variable."""
+        if type is None:
+            assert isinstance(initial, V)
+            type = initial.type
+        made = Variable(self, self.stack(type), type)
+        made.set(initial)
+        return made
+
+    # --- control ---
+
+    def call(self, name: str, result: Type, values: Sequence[V], *, attributes: str = "") -> V:
+        """Call a function by name; what the module does not define is declared."""
+        self.module.declare(name, result, [value.type for value in values])
+        arguments = ", ".join(f"{value.type.text} {value.ref}" for value in values)
+        return self._called(f"call {result.text} @{name}({arguments}){attributes}", result)
+
+    def call_pointer(self, pointer: V, result: Type, values: Sequence[V]) -> V:
+        """Call the function at an address."""
+        arguments = ", ".join(f"{value.type.text} {value.ref}" for value in values)
+        return self._called(f"call {result.text} {pointer.ref}({arguments})", result)
+
+    def _called(self, text: str, result: Type) -> V:
+        if result is VOID:
+            self.line(text)
+            return V(self, "", VOID)
+        return self.instruction(text, result)
+
+    def label(self, hint: str) -> str:
+        self._count += 1
+        return f"{hint}.{self._count}"
+
+    def begin(self, label: str) -> None:
+        """Start filling a block."""
+        self._lines.append(f"{label}:")
+        self._block = label
+
+    def jump(self, label: str) -> None:
+        self.line(f"br label %{label}")
+
+    def branch(self, condition: V, on_true: str, on_false: str, *, likely: bool = False) -> None:
+        weights = ', !prof !{!"branch_weights", i32 1, i32 2000}' if likely else ""
+        self.line(f"br i1 {condition.ref}, label %{on_true}, label %{on_false}{weights}")
+
+    def ret(self, value: V | None = None) -> None:
+        self.line("ret void" if value is None else f"ret {value.type.text} {value.ref}")
+
+    @contextmanager
+    def range(self, start: Operand, stop: Operand, step: Operand = 1) -> Iterator[V]:
+        """A loop whose i64 counter is given to the `with` block; upwards, as long as it is below
+        `stop`.
+        """
+        first, last = self.const(start, I64), self.const(stop, I64)
+        head, body, done = self.label("loop"), self.label("body"), self.label("done")
+        before = self._block
+        self.jump(head)
+        self.begin(head)
+        self._count += 1
+        counter = V(self, f"%.{self._count}", I64)
+        place = len(self._lines)
+        self._lines.append("")
+        self.branch(counter.lt(last), body, done)
+        self.begin(body)
+        yield counter
+        following = self.instruction(f"add nsw i64 {counter.ref}, {self.const(step, I64).ref}", I64)
+        origins = f"[ {first.ref}, %{before} ], [ {following.ref}, %{self._block} ]"
+        self._lines[place] = f"  {counter.ref} = phi i64 {origins}"
+        self.jump(head)
+        self.begin(done)
+
+    @contextmanager
+    def loop_while(self) -> Iterator[Loop]:
+        """A loop that goes on until `loop.stop_unless(condition)` or `loop.stop_if` ends it."""
+        head, done = self.label("while"), self.label("end")
+        self.jump(head)
+        self.begin(head)
+        yield Loop(self, done)
+        self.jump(head)
+        self.begin(done)
+
+    @contextmanager
+    def when(self, condition: V) -> Iterator[None]:
+        """A block that runs only if a condition holds."""
+        then, done = self.label("then"), self.label("join")
+        self.branch(condition, then, done)
+        self.begin(then)
+        yield
+        self.jump(done)
+        self.begin(done)
+
+    @contextmanager
+    def otherwise(self, condition: V) -> Iterator[Otherwise]:
+        """Two blocks: the `with` block runs if the condition holds; after `choice.otherwise()` the
+        rest of it runs if not.
+
+            with f.otherwise(x.lt(0)) as choice:
+                ...            # x < 0
+                choice.otherwise()
+                ...            # else
+        """
+        then, other, done = self.label("then"), self.label("else"), self.label("join")
+        self.branch(condition, then, other)
+        self.begin(then)
+        choice = Otherwise(self, other, done)
+        yield choice
+        assert choice.was_used, "call choice.otherwise() once inside the block"
+        self.jump(done)
+        self.begin(done)
+
+
+class Loop:
+    """What ends a `loop_while`."""
+
+    __slots__ = ("f", "done")
+
+    def __init__(self, f: Function, done: str) -> None:
+        self.f = f
+        self.done = done
+
+    def stop_unless(self, condition: V) -> None:
+        following = self.f.label("next")
+        self.f.branch(condition, following, self.done)
+        self.f.begin(following)
+
+    def stop_if(self, condition: V) -> None:
+        following = self.f.label("next")
+        self.f.branch(condition, self.done, following)
+        self.f.begin(following)
+
+
+class Otherwise:
+    """The switch to the second block of `Function.otherwise`."""
+
+    __slots__ = ("f", "other", "done", "was_used")
+
+    def __init__(self, f: Function, other: str, done: str) -> None:
+        self.f = f
+        self.other = other
+        self.done = done
+        self.was_used = False
+
+    def otherwise(self) -> None:
+        self.was_used = True
+        self.f.jump(self.done)
+        self.f.begin(self.other)
+
+
+class Module:
+    """Functions, declarations and constant data that are compiled together."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, Function] = {}
+        self._declarations: dict[str, str] = {}
+        self._data: dict[bytes, str] = {}
+        self._globals: list[str] = []
+
+    def function(
+        self, name: str, result: Type, parameters: Sequence[tuple[str, Type]], **options: Any
+    ) -> Function:
+        """Start a function; see `Function` for the options."""
+        assert name not in self.functions, f"{name} is defined twice"
+        made = Function(self, name, result, parameters, **options)
+        self.functions[name] = made
+        return made
+
+    def declare(self, name: str, result: Type, parameters: Sequence[Type]) -> None:
+        """Make an outside function known; for one that the module defines this does nothing."""
+        if name not in self._declarations:
+            types = ", ".join(type.text for type in parameters)
+            self._declarations[name] = f"declare {result.text} @{name}({types})"
+
+    def data(self, array: np.ndarray[Any, Any]) -> str:
+        """The symbol of constant bytes in the module, shared between equal ones; `@name` is its
+        address.
+        """
+        raw = np.ascontiguousarray(array).tobytes()
+        if raw not in self._data:
+            name = f"data.{len(self._data)}"
+            escaped = "".join(f"\\{byte:02X}" for byte in raw)
+            self._globals.append(
+                f'@{name} = internal constant [{len(raw)} x i8] c"{escaped}", align 64'
+            )
+            self._data[raw] = name
+        return self._data[raw]
+
+    def text(self) -> str:
+        declared = [text for name, text in self._declarations.items() if name not in self.functions]
+        bodies = [function.text() for function in self.functions.values()]
+        return "\n".join([*self._globals, *declared, *bodies]) + "\n"
+
+
+def constant_text(value: int | float | bool, type: Type) -> str:
+    """A Python number as LLVM writes it for a type."""
+    if type.lanes:
+        return f"splat ({type.element.text} {constant_text(value, type.element)})"
+    if type.is_pointer:
+        return "null" if not value else f"inttoptr (i64 {int(value)} to ptr)"
+    if type.is_bool:
+        return "true" if value else "false"
+    if not type.is_float:
+        return str(int(value))
+    return _float_text(float(value), type)
+
+
+def _float_text(value: float, type: Type) -> str:
+    if type is F64:
+        return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+    if type is F32:
+        with np.errstate(over="ignore"):
+            rounded = float(np.float32(value))
+        return f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"
+    if type is F16:
+        with np.errstate(over="ignore"):
+            return f"0xH{int(np.float16(value).view(np.uint16)):04X}"
+    bits = int(np.float32(value).view(np.uint32))
+    if bits & 0x7FFFFFFF <= 0x7F800000:  # round to nearest even; NaN keeps its upper bits
+        bits += 0x7FFF + ((bits >> 16) & 1)
+    return f"0xR{(bits >> 16) & 0xFFFF:04X}"
+
+
+__all__ = ["Function", "I32", "Module", "Operand", "U64", "V", "Variable", "constant_text"]
