@@ -1,5 +1,5 @@
-"""What a compile returns: an entry, and the signature under which it may be called. Plain data for
-`runtime`.
+"""What a compile returns: code or an entry, and the signature under which it may be called. Plain
+data for `runtime`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from weft.compiler.ir import solving
-from weft.compiler.ir.errors import ArgumentError, DTypeError, ShapeError
+from weft.compiler.ir import dims, errors, solving
+from weft.compiler.ir.dims import Size
+from weft.compiler.ir.errors import ArgumentError, DTypeError, ShapeError, WeftError
 from weft.compiler.ir.graph import Graph
+from weft.compiler.ir.location import Location
 from weft.compiler.ir.types import ArrayType, format_shape
 
 Array = np.ndarray[Any, Any]
@@ -53,13 +55,68 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True)
+class Site:
+    """A place where native code can fail: the exception's name in `ir.errors`, its message with
+    {0}, {1} and {2} for the details, the op and its location.
+    """
+
+    error: str
+    message: str
+    op: str
+    location: Location | None
+
+    def exception(self, details: Sequence[int]) -> WeftError:
+        """What to raise."""
+        kind: type[WeftError] = getattr(errors, self.error)
+        return kind(self.message.format(*details)).at(self.location, self.op)
+
+
+@dataclass(frozen=True, slots=True)
+class HostCall:
+    """A call from native code to Python: what the function takes and gives, and how to run it."""
+
+    operands: tuple[ArrayType, ...]
+    results: tuple[ArrayType, ...]
+    function: Callable[..., Sequence[Array]]
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """Machine code and what it needs: see `lower.llvm.program` for its entry.
+
+    `symbols` names the numbers it is given and `defined` those it gives back; `strides` says which
+    of the symbols are strides: parameter and axis. `late` marks results whose size only the run
+    tells. `in_place` gives the results that are written over the memory of a donated parameter.
+    """
+
+    code: bytes
+    constants: tuple[Array, ...]
+    symbols: tuple[str, ...]
+    strides: tuple[tuple[str, int, int], ...]
+    defined: tuple[str, ...]
+    late: tuple[bool, ...]
+    imports: tuple[str, ...]
+    sites: tuple[Site, ...]
+    hosts: tuple[HostCall, ...]
+    in_place: dict[int, int]
+    is_parallel: bool
+    is_long: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Artifact:
     """A compiled graph: how to call it and what it accepts."""
 
     name: str
     backend: str
     signature: Signature
-    entry: Entry
+    entry: Entry | None
+    native: Native | None = None
+
+
+def concrete(shape: Sequence[Size], sizes: dict[str, int]) -> tuple[int, ...]:
+    """A shape with the values of its symbols."""
+    return tuple([dims.evaluate(size, sizes) for size in shape])
 
 
 def signature_of(graph: Graph) -> Signature:

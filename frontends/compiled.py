@@ -6,12 +6,12 @@ import functools
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from threading import RLock
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.compiler.artifact import Artifact
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import ArgumentError
 from weft.compiler.ir.graph import Graph
@@ -33,23 +33,33 @@ from weft.frontends.tracing import (
     run,
     trace_call,
 )
+from weft.frontends.versions import donated_results, why_traced
 from weft.runtime.program import Program
+from weft.runtime.stub import MISS
+from weft.runtime.threads import limited
 
 if TYPE_CHECKING:
+    from weft.compiler.lower.llvm.program import ProgramCode
     from weft.compiler.passes.pipeline import Pass, PassLike, Report
+    from weft.frontends.report import Lowered, Memory
 
-BACKENDS: Final[dict[str, Callable[[Graph], Artifact]]] = {"reference": reference.lower}
+BACKENDS: Final = ("cpu", "reference")
 CACHE_SIZE: Final = 256
+MOST_STUBS: Final = 8  # that a call tries one after the other
 LARGE_CONSTANT_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Specialisation:
-    """One compiled version of a function."""
+    """One compiled version of a function: the graph as it was traced and after all passes, and what
+    runs it.
+    """
 
     traced: Traced
-    program: Program
+    graph: Graph
+    program: Callable[[Sequence[Any]], list[Any]]
     report: Report | None
+    reason: str
 
 
 class CompiledFunction:
@@ -68,31 +78,99 @@ class CompiledFunction:
         static_argnames: str | Iterable[str],
         specs: Sequence[Any] | None,
         passes: Sequence[PassLike] | None = None,
-        optimise: bool = False,
+        optimise: bool | None = None,
+        donate: int | Iterable[int] = (),
+        tiered: bool = False,
+        threads: int | None = None,
     ) -> None:
         if backend not in BACKENDS:
             raise ArgumentError(f"there is no backend {backend!r}; there is {', '.join(BACKENDS)}")
         self.function = function
         self.backend = backend
-        self._column = _column(passes, optimise)
+        self._column = _column(passes, backend == "cpu" if optimise is None else optimise)
         self.signature = Signature(function, static_argnums, static_argnames)
         self._specs = None if specs is None else self._spec_types(specs)
+        self._donate = (donate,) if isinstance(donate, int) else tuple(donate)
+        self._tiered = tiered
+        self._threads = threads
         self._cache: OrderedDict[Any, Specialisation] = OrderedDict()
+        self._reasons: list[str] = []
+        self._stubs: tuple[Callable[..., Any], ...] = ()
+        self._lock = RLock()
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        call = self.signature.take_apart(args, kwargs)
         trace = find_trace()
+        if trace is None and not kwargs:
+            for stub in self._stubs:
+                result = stub(*args)
+                if result is not MISS:
+                    return result
+        call = self.signature.take_apart(args, kwargs)
         if trace is not None:
             return self._call_traced(call, trace)
+        return self._call_slowly(call)
+
+    def _call_slowly(self, call: Call) -> Any:
+        """The way of calls that no stub serves: the first of a kind, and unusual ones."""
         specialisation = self._specialise(call)
+        arrays = self._arrays(specialisation, call)
+        with limited(self._threads):
+            results = specialisation.program(arrays)
+        self._add_stub(specialisation, call)
+        return tree.unflatten(specialisation.traced.out_tree, results)
+
+    def _arrays(self, specialisation: Specialisation, call: Call) -> list[Any]:
         parameters = specialisation.traced.graph.parameters
-        arrays = [
+        return [
             np.asarray(value, _passed_dtype(leaf, parameter.type.dtype).numpy)
             for value, leaf, parameter in zip(call.values, call.leaves, parameters, strict=True)
         ]
-        results = specialisation.program(arrays)
-        return tree.unflatten(specialisation.traced.out_tree, results)
+
+    def _add_stub(self, specialisation: Specialisation, call: Call) -> None:
+        """Let calls like this one go straight to native code from now on."""
+        make = getattr(specialisation.program, "stub", None)
+        if make is None or self._threads is not None:
+            return
+        stub = make(call, specialisation.traced.out_tree)
+        if stub is not None:
+            with self._lock:
+                self._stubs = (stub, *self._stubs[: MOST_STUBS - 1])
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The program for these arguments, for reading: graph, kernels, LLVM text, assembly."""
+        from weft.frontends.report import lowered
+
+        item = self._specialise(self.signature.take_apart(args, kwargs))
+        return lowered(item.graph, self._code(item))
+
+    def memory(self, *args: Any, **kwargs: Any) -> Memory:
+        """The bytes that the program for these arguments needs, and what is alive at the peak."""
+        from weft.frontends.report import memory_of
+
+        item = self._specialise(self.signature.take_apart(args, kwargs))
+        return memory_of(item.graph, self._code(item))
+
+    def why_retraced(self) -> str:
+        """Why each compiled version was made: what differed from those before."""
+        return "\n".join(self._reasons) or f"{self.signature.name} has not been compiled yet"
+
+    def why_nan(self, *args: Any, **kwargs: Any) -> str:
+        """Which op first makes a NaN for these arguments; for gradients, the forward op that it
+        comes from.
+        """
+        from weft.frontends.report import why_nan
+
+        call = self.signature.take_apart(args, kwargs)
+        item = self._specialise(call)
+        return why_nan(item.traced.graph, self._arrays(item, call))
+
+    def _code(self, item: Specialisation) -> ProgramCode:
+        if self.backend != "cpu":
+            raise ArgumentError(f"the backend {self.backend} makes no code")
+        program: Any = item.program
+        code: ProgramCode = program.code
+        return code
 
     def trace(self, *args: Any, **kwargs: Any) -> Graph:
         """The graph for these arguments, or for specs in their place."""
@@ -106,7 +184,15 @@ class CompiledFunction:
             return (
                 f"{self.signature.name} has not been compiled yet: call it, or trace it with specs."
             )
-        return "\n".join(_report(item, self.backend) for item in self._cache.values())
+        return "\n".join(self._report(item) for item in self._cache.values())
+
+    def _report(self, item: Specialisation) -> str:
+        lines = _report(item, self.backend)
+        if self.backend == "cpu":
+            from weft.frontends.report import explanation
+
+            lines += explanation(self._code(item))
+        return "\n".join(lines)
 
     def passes(self) -> str:
         """A report on what passes did to every compiled version."""
@@ -130,17 +216,27 @@ class CompiledFunction:
 
     def _specialise(self, call: Call) -> Specialisation:
         call = self._with_specs(call)
-        found = self._cache.get(call.key)
-        if found is not None:
-            self._cache.move_to_end(call.key)
-            return found
+        key = call.key
+        with self._lock:
+            found = self._cache.get(key)
+            if found is not None:
+                self._cache.move_to_end(key)
+                return found
+            made = self._compile(call)
+            self._reasons.append(made.reason)
+            self._cache[key] = made
+            if len(self._cache) > CACHE_SIZE:
+                self._cache.popitem(last=False)
+                self._stubs = ()
+            return made
+
+    def _compile(self, call: Call) -> Specialisation:
+        reason = why_traced(self.signature.name, call, list(self._cache))
         traced = trace_call(self.function, self.signature.name, call)
         graph, report = _optimised(traced.graph, self._column)
-        made = Specialisation(traced, Program(BACKENDS[self.backend](graph)), report)
-        self._cache[call.key] = made
-        if len(self._cache) > CACHE_SIZE:
-            self._cache.popitem(last=False)
-        return made
+        donated = donated_results(graph, call, self._donate) if self._donate else {}
+        program = _program(self.backend, graph, donated, self._tiered)
+        return Specialisation(traced, graph, program, report, reason)
 
     def _with_specs(self, call: Call) -> Call:
         """The call with declared types in place of those of the arrays that came."""
@@ -174,6 +270,19 @@ class CompiledFunction:
         operands = [*captured, *[trace.lift(value) for value in call.values]]
         results = control.call.emit(*operands, regions=(region,), function=self.signature.name)
         return tree.unflatten(out_tree, [trace.wrap(result) for result in results])
+
+
+def _program(
+    backend: str, graph: Graph, donated: dict[int, int], tiered: bool
+) -> Callable[[Sequence[Any]], list[Any]]:
+    """The graph on a backend; the native one is loaded only when it is asked for."""
+    if backend == "reference":
+        return Program(reference.lower(graph))
+    from weft.frontends.native import CpuProgram
+    from weft.frontends.tiers import Tiered
+
+    program = CpuProgram(graph, donated)
+    return Tiered(program) if tiered else program
 
 
 def _column(passes: Sequence[PassLike] | None, optimise: bool) -> list[Pass]:
@@ -210,19 +319,25 @@ def _declared(leaf: Leaf, type: ArrayType) -> Leaf:
 def jit(
     function: Callable[..., Any] | None = None,
     *,
-    backend: str = "reference",
+    backend: str = "cpu",
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
     specs: Sequence[Any] | None = None,
     passes: Sequence[PassLike] | None = None,
-    optimise: bool = False,
+    optimise: bool | None = None,
+    donate: int | Iterable[int] = (),
+    tiered: bool = False,
+    threads: int | None = None,
 ) -> Any:
     """Compile a function of arrays; usable as a decorator, with or without options.
 
     `static_argnums` and `static_argnames` name arguments that are Python values, each value
     compiled for. `specs` declares the types of the array arguments, so that one version serves all
     values of symbolic sizes. `passes` are your own passes over the traced graph: functions from
-    graph to graph, and rules made by `rewrite`; `optimise` runs the default ones.
+    graph to graph, and rules made by `rewrite`; `optimise` says whether the default ones run too
+    (None: on the CPU backend, but not on the reference). `donate` names positional arguments whose
+    arrays may be written over by results. `tiered` runs calls on the reference while native code is
+    made in the background. `threads` limits the threads of each call.
 
     >>> import numpy as np, weft as wf
     >>> @wf.jit
@@ -238,13 +353,16 @@ def jit(
         "specs": specs,
         "passes": passes,
         "optimise": optimise,
+        "donate": donate,
+        "tiered": tiered,
+        "threads": threads,
     }
     if function is None:
         return lambda decorated: CompiledFunction(decorated, **options)
     return CompiledFunction(function, **options)
 
 
-def _report(item: Specialisation, backend: str) -> str:
+def _report(item: Specialisation, backend: str) -> list[str]:
     graph = item.traced.graph
     parameters = ", ".join(f"{p.name}: {p.type}" for p in graph.parameters)
     results = ", ".join(str(result.type) for result in graph.results)
@@ -264,4 +382,4 @@ def _report(item: Specialisation, backend: str) -> str:
             "share memory and "
             "to let it change"
         )
-    return "\n".join(lines)
+    return lines

@@ -42,6 +42,10 @@ class Call:
     static: tuple[tuple[int | str, Any], ...]
 
     @property
+    def has_static_keywords(self) -> bool:
+        return any(isinstance(place, str) for place, _ in self.static)
+
+    @property
     def key(self) -> tuple[Any, ...]:
         """What a trace depends on."""
         kinds = tuple([(leaf.type, leaf.weak) for leaf in self.leaves])

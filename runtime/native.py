@@ -7,8 +7,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import llvmlite.binding as llvm
-
 _lock = threading.RLock()
 _jit: Any = None
 _names = itertools.count()
@@ -16,6 +14,8 @@ _names = itertools.count()
 
 def _linker() -> Any:
     """The process's one linker, made on first use."""
+    import llvmlite.binding as llvm
+
     global _jit
     if _jit is None:
         llvm.initialize_native_target()
@@ -36,6 +36,8 @@ class Library:
     def __init__(
         self, code: bytes, exports: Sequence[str], imports: Mapping[str, int] | None = None
     ) -> None:
+        import llvmlite.binding as llvm
+
         with _lock:
             builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
             for name in exports:

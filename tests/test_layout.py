@@ -26,6 +26,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "compiler.ops": ("compiler.ir",),
     "compiler.parsing": ("compiler.ir", "compiler.ops"),
     "compiler.artifact": ("compiler.ir",),
+    "compiler.abi": (),
     "compiler.transforms": ("compiler.ir", "compiler.ops"),
     "compiler.rewrite": ("compiler.ir", "compiler.ops"),
     "compiler.passes": (
@@ -35,8 +36,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "compiler.rewrite",
     ),
     "compiler.loops": ("compiler.ir", "compiler.ops"),
-    "compiler.lower": ("compiler.ir", "compiler.ops", "compiler.loops", "compiler.artifact"),
-    "runtime": ("compiler.artifact",),
+    "compiler.lower": (
+        "compiler.ir",
+        "compiler.ops",
+        "compiler.loops",
+        "compiler.abi",
+        "compiler.artifact",
+    ),
+    "runtime": ("compiler.abi", "compiler.artifact"),
     "frontends": ("compiler", "runtime"),
 }
 DEFERRED = {"scipy", "sympy", "numba", "llvmlite", "opt_einsum"}

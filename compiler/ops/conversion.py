@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from weft.compiler.ir.attributes import DTYPE, TEXT
+from weft.compiler.ir.attributes import BOOL, DTYPE, TEXT
 from weft.compiler.ir.dtypes import DType, c64, c128, f32, f64
 from weft.compiler.ir.errors import DTypeError
 from weft.compiler.ir.graph import Op
@@ -162,7 +162,7 @@ def _identity(x: Array) -> Array:
 
 
 def _pass_on(op: Op, tangents: Sequence[Maybe]) -> Maybe:
-    """The tangent as it is: a probe marks a value, not what is derived from it."""
+    """The tangent as it is: a mark on a value is none on what is derived from it."""
     return tangents[0]
 
 
@@ -195,6 +195,24 @@ probe = OpDef(
     transpose=lambda op, cotangents, linear: cotangents,
 )
 
+def _infer_fence(x: ArrayType, *, fuse: bool) -> ArrayType:
+    return x
+
+
+fence = OpDef(
+    "fence",
+    "x itself: as an array in memory, so that no kernel reaches across; or, with `fuse`, computed "
+    "wherever it is read.",
+    infer=_infer_fence,
+    reference=lambda x, *, fuse: x,
+    attributes={"fuse": BOOL},
+    defaults={"fuse": False},
+    operands=("x",),
+    traits=Trait.ELEMENTWISE,
+    jvp=_pass_on,
+    transpose=lambda op, cotangents, linear: cotangents,
+)
+
 OPS: Final = (
     cast,
     bitcast,
@@ -204,4 +222,5 @@ OPS: Final = (
     complex_,
     stop_gradient,
     probe,
+    fence,
 )

@@ -16,12 +16,13 @@ from weft.compiler.ops import conversion, random, shape
 from weft.compiler.rewrite.edit import edit
 
 # A stretched number says more, and costs less, than the array it stands for; a probe is asked for
-# by name; random bits are many and cheap to make where they are used.
+# by name, a fence is there to be met; random bits are many and cheap to make where they are used.
 NOT_FOLDED: Final = (
     shape.broadcast,
     shape.iota,
     shape.dim_value,
     conversion.probe,
+    conversion.fence,
     random.threefry2x32,
 )
 

@@ -16,7 +16,7 @@ from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.types import Shape
 from weft.compiler.ops import TABLE, helpers
 from weft.compiler.ops.arithmetic import add, mul
-from weft.compiler.ops.conversion import cast, probe, stop_gradient
+from weft.compiler.ops.conversion import cast, fence, probe, stop_gradient
 from weft.compiler.ops.shape import (
     broadcast,
     concatenate,
@@ -31,9 +31,9 @@ from weft.compiler.rewrite.pattern import uniform_value
 from weft.compiler.rewrite.rule import Apply, Exactness, Examples, Rule, example
 
 COMMUTATIVE: Final = tuple([op for op in TABLE.values() if Trait.COMMUTATIVE in op.traits])
-# A probe is asked for by name and must keep its shape.
+# A probe is asked for by name and must keep its shape; a fence stays where the user put it.
 ELEMENTWISE: Final = tuple(
-    [op for op in TABLE.values() if Trait.ELEMENTWISE in op.traits and op is not probe]
+    [op for op in TABLE.values() if Trait.ELEMENTWISE in op.traits and op not in (probe, fence)]
 )
 
 

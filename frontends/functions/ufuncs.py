@@ -325,6 +325,14 @@ UFUNCS: Final[Mapping[np.ufunc, Emit]] = MappingProxyType(
 )
 
 
+def _dtype_of_scalar(key: Any, wanted: Any) -> Any:
+    """The dtype that a Python number stands for: that of the result if it can hold its kind."""
+    own = dtypes.dtype(key).numpy
+    if wanted is not None and np.can_cast(own, wanted, "same_kind"):
+        return wanted
+    return wanted if wanted is not None and own.kind == "i" and wanted.kind == "u" else own
+
+
 @lru_cache(maxsize=4096)
 def _loop(
     ufunc: np.ufunc, keys: tuple[Any, ...], result: DType | None, casting: Any
@@ -335,9 +343,9 @@ def _loop(
     has_bf16 = dtypes.bf16.numpy in keys or result is dtypes.bf16
     has_f16 = dtypes.f16.numpy in keys or result is dtypes.f16
     asked = tuple([_stand_in(key) for key in keys])
-    if all(isinstance(key, type) for key in asked):
-        asked = tuple([dtypes.dtype(key).numpy for key in asked])
     wanted = None if result is None else _stand_in(result.numpy)
+    if all(isinstance(key, type) for key in asked):
+        asked = tuple([_dtype_of_scalar(key, wanted) for key in asked])
     signature = (*[None] * ufunc.nin, *[wanted] * ufunc.nout)
     try:
         resolved = ufunc.resolve_dtypes(

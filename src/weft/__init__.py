@@ -60,8 +60,14 @@ if TYPE_CHECKING:
     from weft.frontends.sparse_derivatives import sparse_jacobian as sparse_jacobian
     from weft.frontends.sparse_derivatives import sparsity_pattern as sparsity_pattern
     from weft.frontends.spec import spec as spec
+    from weft.frontends.steering import fence as fence
+    from weft.frontends.steering import fuse as fuse
+    from weft.frontends.steering import no_fuse as no_fuse
     from weft.frontends.tracing import trace as trace
     from weft.frontends.vectorize import vmap as vmap
+    from weft.runtime.threads import get_num_threads as get_num_threads
+    from weft.runtime.threads import set_num_threads as set_num_threads
+    from weft.runtime.threads import threads as threads
 
 __version__ = "0.1.0"
 
@@ -88,8 +94,10 @@ _MODULES = {
     "weft.frontends.rewriting": "rewrite",
     "weft.frontends.sparse_derivatives": "sparse_hessian sparse_jacobian sparsity_pattern",
     "weft.frontends.spec": "spec",
+    "weft.frontends.steering": "fence fuse no_fuse",
     "weft.frontends.tracing": "trace",
     "weft.frontends.vectorize": "vmap",
+    "weft.runtime.threads": "get_num_threads set_num_threads threads",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 _SUBMODULES = ("implicit", "numpy", "random")

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from weft.compiler.abi import PARALLEL, RUN_WORDS
+from weft.compiler.artifact import Site
 from weft.compiler.ir.dtypes import dtype
 from weft.compiler.ir.graph import Op
-from weft.compiler.lower.llvm.abi import PARALLEL, RUN_WORDS
-from weft.compiler.lower.llvm.arrays import Array, Env, Site
+from weft.compiler.lower.llvm.arrays import Array, Env
 from weft.compiler.lower.llvm.driver import compile_text, host
 from weft.compiler.lower.llvm.emit import Function, Module, V
 from weft.compiler.lower.llvm.types import I64, PTR, VOID, of_dtype
@@ -77,6 +78,13 @@ class Failure(Exception):
     """A failure site was reached; its filled message."""
 
 
+def _garbage(shape: Sequence[int], of: np.dtype[Any]) -> NDArray:
+    """An array that shows what was not written to it."""
+    made = np.empty(shape, of)
+    made.reshape(-1).view(np.uint8)[:] = 0xA5
+    return made
+
+
 def run_routine(
     emit: Routine,
     op: Op,
@@ -88,7 +96,7 @@ def run_routine(
     """The results of one op's routine on arrays of any strides; `dynamic` passes sizes and strides
     as values that are known only at run time.
     """
-    results = [np.zeros([int(s) for s in r.type.shape], r.type.dtype.numpy) for r in op.results]
+    results = [_garbage([int(s) for s in r.type.shape], r.type.dtype.numpy) for r in op.results]
     every = [*arrays, *results]
     numbers = [[*a.shape, *[s // a.itemsize for s in a.strides]] for a in every]
     module = Module()

@@ -205,6 +205,8 @@ def identity_rows() -> list[Sample]:
         x = array([[0, 1], [1, 2]], dtype)
         rows.append(Sample(ops.stop_gradient, (x,), x.copy()))
         rows.append(Sample(ops.probe, (x,), x.copy(), {"name": "hidden"}))
+        rows.append(Sample(ops.fence, (x,), x.copy()))
+        rows.append(Sample(ops.fence, (x,), x.copy(), {"fuse": True}))
     edge = array([NAN, INF, -0.0], f32)
     scalar, empty = array(3, f64), array([], f64)
     awkward = 'a "quoted"\nname \\ with é'

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from weft.compiler.abi import PARALLEL, Run
+from weft.compiler.artifact import Site
+from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Op
-from weft.compiler.ir.location import Location
-from weft.compiler.lower.llvm.abi import PARALLEL, Run
 from weft.compiler.lower.llvm.emit import Function, Module, Operand, V
 from weft.compiler.lower.llvm.types import I64, PTR, VOID, Type, of_dtype
 
@@ -129,27 +130,30 @@ def unravel(f: Function, position: V, shape: Sequence[Operand]) -> list[Operand]
     return [*([rest] if shape else []), *reversed(index)]
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
-    """A place where native code can fail: the exception's name in `ir.errors`, its message with
-    {0}, {1} and {2} for the details, the op and its location.
-    """
-
-    error: str
-    message: str
-    op: str
-    location: Location | None
-
-
 class Env:
     """What a routine may ask for while it is emitted into a function."""
 
-    def __init__(self, module: Module, run: V, prefix: str, sites: list[Site]) -> None:
+    def __init__(
+        self,
+        module: Module,
+        run: V,
+        prefix: str,
+        sites: list[Site],
+        measure: Callable[[Size], Operand] | None = None,
+    ) -> None:
         self.module = module
         self.run = run
         self.prefix = prefix
         self.sites = sites
+        self._measure = measure
         self._tasks = 0
+
+    def size(self, size: Size) -> Operand:
+        """A size of an op's attributes, as the function knows it that the op is emitted into."""
+        if isinstance(size, int):
+            return size
+        assert self._measure is not None, "symbolic attributes are read before parallel loops"
+        return self._measure(size)
 
     def site(self, op: Op, error: str, message: str) -> int:
         """The number of a new failure site, for `fail`."""
@@ -189,6 +193,24 @@ class Env:
         the captured values (scalars and pointers) are known.
         """
         task = self._task(body, captured)
+        self._share(f, task, count, captured, grain)
+
+    def share(
+        self, f: Function, name: str, count: Operand, captured: Sequence[V], grain: Operand
+    ) -> None:
+        """Let several threads call `name(run, *captured, begin, end)` on ranges up to `count`."""
+        task = f"{name}.task"
+        parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
+        g = self.module.function(task, VOID, parameters, internal=True)
+        run, data, begin, end = g.arguments
+        values = _unpacked(g, data, captured)
+        g.call(name, VOID, [run, *values, begin, end])
+        g.ret()
+        self._share(f, task, count, captured, grain)
+
+    def _share(
+        self, f: Function, task: str, count: Operand, captured: Sequence[V], grain: Operand
+    ) -> None:
         data = f.stack(I64, max(len(captured), 1), align=8)
         for number, value in enumerate(captured):
             f.store(value, f.element(data, I64, number))
@@ -205,11 +227,15 @@ class Env:
         g = self.module.function(name, VOID, parameters, internal=True)
         run, data, begin, end = g.arguments
         inner = Env(self.module, run, name, self.sites)
-        values = [
-            g.load(g.element(data, I64, number), value.type)
-            for number, value in enumerate(captured)
-        ]
+        values = _unpacked(g, data, captured)
         with g.range(begin, end) as i:
             body(g, inner, i, values)
         g.ret()
         return name
+
+
+def _unpacked(g: Function, data: V, captured: Sequence[V]) -> list[V]:
+    """Captured values, read back in another function."""
+    return [
+        g.load(g.element(data, I64, number), value.type) for number, value in enumerate(captured)
+    ]

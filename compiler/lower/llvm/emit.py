@@ -15,16 +15,17 @@ not as objects because that is several times faster, and compile time is what us
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
-from weft.compiler.lower.llvm.types import F16, F32, F64, I1, I8, I32, I64, PTR, U64, VOID, Type
-
-Operand: TypeAlias = "V | int | float | bool"
+from weft.compiler.lower.llvm.constants import constant_text
+from weft.compiler.lower.llvm.types import I1, I8, I64, PTR, VOID, Type
+from weft.compiler.lower.llvm.value import Operand as Operand
+from weft.compiler.lower.llvm.value import V as V
+from weft.compiler.lower.llvm.value import Variable as Variable
 
 _COMPARE: Final = {
     "eq": ("oeq", "eq", "eq"),
@@ -34,115 +35,6 @@ _COMPARE: Final = {
     "gt": ("ogt", "sgt", "ugt"),
     "ge": ("oge", "sge", "uge"),
 }
-
-
-class V:
-    """An SSA value or constant; operators emit into the function that made it.
-
-    `/` is floating-point division; integers use `f.divide` and `f.remainder`. Comparisons are
-    methods (`x.lt(y)`), as `==` keeps its Python meaning. Python numbers become constants of the
-    other operand's type.
-    """
-
-    __slots__ = ("f", "ref", "type")
-
-    def __init__(self, f: Function, ref: str, type: Type) -> None:
-        self.f = f
-        self.ref = ref
-        self.type = type
-
-    def __add__(self, other: Operand) -> V:
-        return self.f.add(self, other)
-
-    def __radd__(self, other: Operand) -> V:
-        return self.f.add(self.f.like(other, self), self)
-
-    def __sub__(self, other: Operand) -> V:
-        return self.f.sub(self, other)
-
-    def __rsub__(self, other: Operand) -> V:
-        return self.f.sub(self.f.like(other, self), self)
-
-    def __mul__(self, other: Operand) -> V:
-        return self.f.mul(self, other)
-
-    def __rmul__(self, other: Operand) -> V:
-        return self.f.mul(self.f.like(other, self), self)
-
-    def __truediv__(self, other: Operand) -> V:
-        return self.f.divide(self, other)
-
-    def __rtruediv__(self, other: Operand) -> V:
-        return self.f.divide(self.f.like(other, self), self)
-
-    def __neg__(self) -> V:
-        return self.f.neg(self)
-
-    def __and__(self, other: Operand) -> V:
-        return self.f.binary("and", self, other)
-
-    def __or__(self, other: Operand) -> V:
-        return self.f.binary("or", self, other)
-
-    def __xor__(self, other: Operand) -> V:
-        return self.f.binary("xor", self, other)
-
-    def __invert__(self) -> V:
-        return self.f.binary("xor", self, -1 if not self.type.is_bool else True)
-
-    def __lshift__(self, other: Operand) -> V:
-        return self.f.binary("shl", self, other)
-
-    def __rshift__(self, other: Operand) -> V:
-        """Keeps the sign of signed types."""
-        return self.f.binary("ashr" if self.type.is_signed else "lshr", self, other)
-
-    def eq(self, other: Operand) -> V:
-        return self.f.compare("eq", self, other)
-
-    def ne(self, other: Operand) -> V:
-        """Not equal; true beside NaN."""
-        return self.f.compare("ne", self, other)
-
-    def lt(self, other: Operand) -> V:
-        return self.f.compare("lt", self, other)
-
-    def le(self, other: Operand) -> V:
-        return self.f.compare("le", self, other)
-
-    def gt(self, other: Operand) -> V:
-        return self.f.compare("gt", self, other)
-
-    def ge(self, other: Operand) -> V:
-        return self.f.compare("ge", self, other)
-
-    def to(self, type: Type) -> V:
-        """The value converted to another element type, lane by lane."""
-        return self.f.convert(self, type)
-
-    def bits(self, type: Type) -> V:
-        """The bits read as another element type of the same width."""
-        return self.f.bitcast(self, type)
-
-    def __repr__(self) -> str:
-        return f"<{self.type.text} {self.ref}>"
-
-
-class Variable:
-    """A mutable place on the stack, which LLVM turns into registers."""
-
-    __slots__ = ("f", "pointer", "type")
-
-    def __init__(self, f: Function, pointer: V, type: Type) -> None:
-        self.f = f
-        self.pointer = pointer
-        self.type = type
-
-    def get(self) -> V:
-        return self.f.load(self.pointer, self.type)
-
-    def set(self, value: Operand) -> None:
-        self.f.store(self.f.const(value, self.type), self.pointer)
 
 
 class Function:
@@ -370,10 +262,16 @@ class Function:
         if x.type.lanes or not lanes:
             return x
         type = x.type.with_lanes(lanes)
+        if x.ref[0] not in "%@":
+            return V(self, f"splat ({x.type.text} {x.ref})", type)
         first = self.instruction(
             f"insertelement {type.text} poison, {x.type.text} {x.ref}, i32 0", type
         )
-        return self.shuffle(first, first, [0] * lanes)
+        return self.instruction(
+            f"shufflevector {type.text} {first.ref}, {type.text} poison, "
+            f"<{lanes} x i32> zeroinitializer",
+            type,
+        )
 
     def shuffle(self, x: V, y: V, mask: Sequence[int]) -> V:
         """Lanes picked from two vectors laid end to end; -1: any value."""
@@ -434,10 +332,17 @@ class Function:
         """Room on the stack, made once at entry."""
         self._count += 1
         ref = f"%.{self._count}"
-        held = "i8" if type.is_bool else type.text
+        held = I8.with_lanes(type.lanes).text if type.is_bool else type.text
         aligned = f", align {align}" if align else ""
         self._stack.append(f"  {ref} = alloca {held}, i64 {count}{aligned}")
         return V(self, ref, PTR)
+
+    def at_entry(self, text: str, type: Type) -> V:
+        """An instruction at the start of the function, where only its arguments are known."""
+        self._count += 1
+        ref = f"%.{self._count}"
+        self._stack.append(f"  {ref} = {text}")
+        return V(self, ref, type)
 
     def variable(self, initial: Operand, type: Type | None = None) -> Variable:
         """A mutable variable."""
@@ -450,9 +355,19 @@ class Function:
 
     # --- control ---
 
-    def call(self, name: str, result: Type, values: Sequence[V], *, attributes: str = "") -> V:
-        """Call a function by name; what the module does not define is declared."""
-        self.module.declare(name, result, [value.type for value in values])
+    def call(
+        self,
+        name: str,
+        result: Type,
+        values: Sequence[V],
+        *,
+        attributes: str = "",
+        immediate: Sequence[int] = (),
+    ) -> V:
+        """Call a function by name; what the module does not define is declared. `immediate` counts
+        the arguments that an intrinsic wants as constants.
+        """
+        self.module.declare(name, result, [value.type for value in values], immediate)
         arguments = ", ".join(f"{value.type.text} {value.ref}" for value in values)
         return self._called(f"call {result.text} @{name}({arguments}){attributes}", result)
 
@@ -604,11 +519,20 @@ class Module:
         self.functions[name] = made
         return made
 
-    def declare(self, name: str, result: Type, parameters: Sequence[Type]) -> None:
+    def declare(
+        self, name: str, result: Type, parameters: Sequence[Type], immediate: Sequence[int] = ()
+    ) -> None:
         """Make an outside function known; for one that the module defines this does nothing."""
         if name not in self._declarations:
-            types = ", ".join(type.text for type in parameters)
+            types = ", ".join(
+                f"{type.text} immarg" if number in immediate else type.text
+                for number, type in enumerate(parameters)
+            )
             self._declarations[name] = f"declare {result.text} @{name}({types})"
+
+    def declare_text(self, name: str, text: str) -> None:
+        """Make a function known whose declaration needs more than types."""
+        self._declarations.setdefault(name, text)
 
     def data(self, array: np.ndarray[Any, Any]) -> str:
         """The symbol of constant bytes in the module, shared between equal ones; `@name` is its
@@ -624,39 +548,23 @@ class Module:
             self._data[raw] = name
         return self._data[raw]
 
+    def external(self, name: str) -> None:
+        """Make memory known that is linked in under a name."""
+        line = f"@{name} = external global i8"
+        if line not in self._globals:
+            self._globals.append(line)
+
+    def outside(self, prefix: str) -> list[str]:
+        """The declared functions whose names begin so."""
+        return [name for name in self._declarations if name.startswith(prefix)]
+
+    def zeros(self) -> None:
+        """Make `@weft.zeros` known: a few zero bytes that may be read in place of anything."""
+        line = "@weft.zeros = internal constant [64 x i8] zeroinitializer, align 64"
+        if line not in self._globals:
+            self._globals.append(line)
+
     def text(self) -> str:
         declared = [text for name, text in self._declarations.items() if name not in self.functions]
         bodies = [function.text() for function in self.functions.values()]
         return "\n".join([*self._globals, *declared, *bodies]) + "\n"
-
-
-def constant_text(value: int | float | bool, type: Type) -> str:
-    """A Python number as LLVM writes it for a type."""
-    if type.lanes:
-        return f"splat ({type.element.text} {constant_text(value, type.element)})"
-    if type.is_pointer:
-        return "null" if not value else f"inttoptr (i64 {int(value)} to ptr)"
-    if type.is_bool:
-        return "true" if value else "false"
-    if not type.is_float:
-        return str(int(value))
-    return _float_text(float(value), type)
-
-
-def _float_text(value: float, type: Type) -> str:
-    if type is F64:
-        return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-    if type is F32:
-        with np.errstate(over="ignore"):
-            rounded = float(np.float32(value))
-        return f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"
-    if type is F16:
-        with np.errstate(over="ignore"):
-            return f"0xH{int(np.float16(value).view(np.uint16)):04X}"
-    bits = int(np.float32(value).view(np.uint32))
-    if bits & 0x7FFFFFFF <= 0x7F800000:  # round to nearest even; NaN keeps its upper bits
-        bits += 0x7FFF + ((bits >> 16) & 1)
-    return f"0xR{(bits >> 16) & 0xFFFF:04X}"
-
-
-__all__ = ["Function", "I32", "Module", "Operand", "U64", "V", "Variable", "constant_text"]

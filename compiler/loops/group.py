@@ -1,0 +1,95 @@
+"""Groups: ops that become one loop nest. What the partition fills and kernels are built from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from weft.compiler.ir.dims import Size
+from weft.compiler.ir.graph import Op, Value
+from weft.compiler.loops.expression import Expression, Ref
+from weft.compiler.loops.index import Loop, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """`body` combined over loops; `kind` is sum, prod, max, min, any, all, argmax or argmin."""
+
+    kind: str
+    body: Ref
+    over: tuple[Loop, ...]
+    op: Op
+
+
+Computed: TypeAlias = "Expression | Reduction"
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A value at a place of the loops is written to a place of another value's array; `kind` is
+    set, or how it is combined with what is there.
+    """
+
+    source: Ref
+    target: Value
+    place: Place
+    kind: str = "set"
+
+
+@dataclass(eq=False, slots=True)
+class Group:
+    """A loop nest under construction.
+
+    `loops` is the space of what is stored. With reductions, `outer` is the part of it in which each
+    reduction is done once per step, and all other loops are inside.
+    """
+
+    loops: tuple[Loop, ...]
+    last: int
+    outer: tuple[Loop, ...] | None = None
+    entries: dict[Ref, Computed] = field(default_factory=dict)
+    stores: list[Store] = field(default_factory=list)
+    reduce_loops: dict[tuple[Size, ...], tuple[Loop, ...]] = field(default_factory=dict)
+    weight: int = 0
+    in_order: bool = False
+    is_piece: bool = False  # of an assembly, which is the node that others wait for
+
+    @property
+    def inner(self) -> tuple[Loop, ...]:
+        """The loops of the space that are inside of `outer`."""
+        if self.outer is None:
+            return ()
+        return tuple(loop for loop in self.loops if loop not in self.outer)
+
+    @property
+    def targets(self) -> tuple[Value, ...]:
+        """The values whose arrays the group writes."""
+        return tuple(dict.fromkeys(store.target for store in self.stores))
+
+
+@dataclass(eq=False, slots=True)
+class Single:
+    """An op that is a node of its own: a routine, control flow, a call to the host."""
+
+    op: Op
+
+
+@dataclass(eq=False, slots=True)
+class Assembly:
+    """An array written piece by piece by several groups, in order: concatenate and updates."""
+
+    result: Value
+    groups: list[Group]
+    base: Value | None
+
+
+Node: TypeAlias = "Group | Single | Assembly"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why two ops were not fused."""
+
+    producer: Op
+    consumer: Op | None
+    reason: str

@@ -1,0 +1,221 @@
+"""Where loops read and write: affine expressions of loop counters, and places in arrays.
+
+An index is a sum of loop counters times sizes, a constant size, and terms that only the run tells,
+such as a position that was gathered. A place is an index per axis together with guards: conditions
+under which the place exists at all, as for the middle of a padded array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Size
+
+if TYPE_CHECKING:
+    from weft.compiler.loops.expression import Expression
+
+_numbers: Iterator[int] = count()
+
+
+class Loop:
+    """A counter from 0 to `size`; compared by identity."""
+
+    __slots__ = ("size", "number")
+
+    def __init__(self, size: Size) -> None:
+        self.size: Final = size
+        self.number: Final = next(_numbers)
+
+    def __repr__(self) -> str:
+        return f"<loop {self.number}: {self.size}>"
+
+
+Term: TypeAlias = "tuple[Loop, Size]"
+Extra: TypeAlias = "tuple[Size, Expression]"
+
+
+class Index:
+    """A sum of loop counters times sizes, a constant, and run-time terms; compared by value."""
+
+    __slots__ = ("terms", "constant", "extras", "_hash")
+
+    def __init__(
+        self, terms: tuple[Term, ...] = (), constant: Size = 0, extras: tuple[Extra, ...] = ()
+    ) -> None:
+        self.terms: Final = terms
+        self.constant: Final = constant
+        self.extras: Final = extras
+        self._hash = hash((terms, constant, extras))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Index)
+            and self._hash == other._hash
+            and self.terms == other.terms
+            and self.constant == other.constant
+            and self.extras == other.extras
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __add__(self, other: Index | Size) -> Index:
+        if not isinstance(other, Index):
+            return Index(self.terms, self.constant + other, self.extras)
+        if not self.terms and not self.extras and _is_zero(self.constant):
+            return other
+        return Index(
+            _merge(self.terms, other.terms),
+            self.constant + other.constant,
+            self.extras + other.extras,
+        )
+
+    def __mul__(self, factor: Size) -> Index:
+        if isinstance(factor, int):
+            if factor == 1:
+                return self
+            if factor == 0:
+                return ZERO
+        return Index(
+            tuple([(loop, size * factor) for loop, size in self.terms]),
+            self.constant * factor,
+            tuple([(size * factor, extra) for size, extra in self.extras]),
+        )
+
+    def factor(self, loop: Loop) -> Size:
+        """What the counter of a loop is multiplied by."""
+        for term, size in self.terms:
+            if term is loop:
+                return size
+        return 0
+
+    @property
+    def loops(self) -> frozenset[Loop]:
+        """The loops it depends on, those of run-time terms included."""
+        found = {loop for loop, _ in self.terms}
+        for _, extra in self.extras:
+            found |= extra.loops
+        return frozenset(found)
+
+    @property
+    def plain_loop(self) -> Loop | None:
+        """The loop whose counter it is, if it is nothing else."""
+        if len(self.terms) == 1 and not self.extras and _is_zero(self.constant):
+            loop, size = self.terms[0]
+            if isinstance(size, int) and size == 1:
+                return loop
+        return None
+
+    def lies_within(self, size: Size) -> bool:
+        """Whether it is provably from 0 to below `size` for all counters."""
+        if self.extras or (dims.lower(self.constant) or 0) < 0:
+            return False
+        if dims.lower(self.constant) is None:
+            return False
+        most: Size = self.constant
+        for loop, factor in self.terms:
+            least = dims.lower(factor)
+            if least is None or least < 0:
+                return False
+            most = most + factor * (loop.size - 1)
+        room = dims.lower(size - most)
+        return room is not None and room >= 1
+
+    def __repr__(self) -> str:
+        parts = [f"{size}*i{loop.number}" for loop, size in self.terms]
+        parts += [f"{size}*({extra})" for size, extra in self.extras]
+        if not parts or not _is_zero(self.constant):
+            parts.append(str(self.constant))
+        return " + ".join(part.removeprefix("1*") for part in parts)
+
+
+ZERO: Final = Index()
+
+
+def counter(loop: Loop) -> Index:
+    """The counter of a loop; 0 for a loop of one step."""
+    return ZERO if isinstance(loop.size, int) and loop.size == 1 else Index(((loop, 1),))
+
+
+def constant(size: Size) -> Index:
+    return Index((), size)
+
+
+def total(indices: Iterable[Index], strides: Sequence[Size], offset: Size = 0) -> Index:
+    """The sum of indices times strides."""
+    made = constant(offset)
+    for index, stride in zip(indices, strides, strict=True):
+        made = made + index * stride
+    return made
+
+
+def row_major(shape: Sequence[Size]) -> tuple[Size, ...]:
+    """The strides, in elements, of an array in row-major order."""
+    strides: list[Size] = []
+    step: Size = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step = step * size
+    return tuple(reversed(strides))
+
+
+def _is_zero(size: Size) -> bool:
+    return isinstance(size, int) and size == 0
+
+
+def _merge(left: tuple[Term, ...], right: tuple[Term, ...]) -> tuple[Term, ...]:
+    """The terms of a sum, in the order of the loops."""
+    if not left or not right:
+        return left or right
+    sums: dict[Loop, Size] = dict(left)
+    for loop, size in right:
+        sums[loop] = sums.get(loop, 0) + size
+    kept = [(loop, size) for loop, size in sums.items() if not _is_zero(size)]
+    return tuple(sorted(kept, key=lambda term: term[0].number))
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The condition low <= index < high."""
+
+    index: Index
+    low: Size
+    high: Size
+
+
+class Place(NamedTuple):
+    """An index per axis, and the guards under which it lies inside the array."""
+
+    indices: tuple[Index, ...]
+    guards: tuple[Guard, ...] = ()
+
+    @property
+    def loops(self) -> frozenset[Loop]:
+        found: set[Loop] = set()
+        for index in self.indices:
+            found |= index.loops
+        for guard in self.guards:
+            found |= guard.index.loops
+        return frozenset(found)
+
+    def at(self, indices: Iterable[Index]) -> Place:
+        """Other indices under the same guards."""
+        return Place(tuple(indices), self.guards)
+
+    def guarded(self, guards: Iterable[Guard]) -> Place:
+        """The same indices under further guards; those that always hold are left out."""
+        added = [guard for guard in guards if not _always_holds(guard) and guard not in self.guards]
+        return Place(self.indices, (*self.guards, *added)) if added else self
+
+
+def _always_holds(guard: Guard) -> bool:
+    return (guard.index + guard.low * -1).lies_within(guard.high - guard.low)
+
+
+def over(loops: Iterable[Loop]) -> Place:
+    """The place that loops count through."""
+    return Place(tuple([counter(loop) for loop in loops]))

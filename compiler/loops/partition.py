@@ -1,0 +1,596 @@
+"""Which ops become one loop nest, and which values are arrays in memory in between.
+
+Ops are visited from last to first. When an op is met, everything that reads its result is placed
+already, so all places where its elements are wanted are known: by which groups, and where. From
+these the choice follows: compute it where it is read, or once into an array, in a group of its own
+or as a further result of one that reads it. A producer is computed more than once only where that
+is bounded and cheaper than memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Dim, Size
+from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
+from weft.compiler.ir.walk import has_effect
+from weft.compiler.loops import maps
+from weft.compiler.loops.costs import MOST, is_free, own_cost
+from weft.compiler.loops.expression import Quotient, Ref
+from weft.compiler.loops.group import (
+    Assembly,
+    Computed,
+    Group,
+    Node,
+    Reduction,
+    Refusal,
+    Single,
+    Store,
+)
+from weft.compiler.loops.index import ZERO, Loop, Place, over
+from weft.compiler.loops.order import node_needs_rows, order, view_base
+from weft.compiler.loops.reductions import (
+    REDUCTIONS,
+    choices,
+    fits_row,
+    reduced_sizes,
+    short_axes,
+    unrolled,
+    whole_place,
+)
+from weft.compiler.loops.references import references
+
+MOST_ENTRIES: Final = 500  # of a group: compile time and registers
+MOST_UNROLLED: Final = 16  # steps of a reduction that is written out
+REPEATED_COST: Final = 4  # additions per element that may be repeated rather than stored
+PAIRWISE: Final = 16  # a value this much larger than all it is made of is not stored
+PAIRWISE_COST: Final = 400
+PAIRWISE_GROUPS: Final = 6
+
+
+class Partition:
+    """The nodes of a region in an order in which they can run, and what was decided on the way."""
+
+    def __init__(self, region: Region, strided: Iterable[Value] = ()) -> None:
+        self.region = region
+        self.strided = frozenset(strided)
+        self.needed: set[Value] = set(region.results)
+        self.accesses: dict[Value, dict[Group, dict[Place, None]]] = {}
+        self.homes: dict[Value, Node] = {}
+        self.aliases: dict[Value, Value] = {}
+        self.nodes: list[Node] = []
+        self.refusals: list[Refusal] = []
+        self._readers: dict[Node, dict[Node, None]] = {}
+        self._array_users: dict[Value, list[Node]] = {}
+        self.position = {op: number for number, op in enumerate(region.ops)}
+        self._weights = _weights(region)
+        self._forced = {
+            op.operands[0] for op in region.ops if op.name == "fence" and op.attributes["fuse"]
+        }
+        for op in reversed(region.ops):
+            self._place(op)
+        self.nodes = self._ordered()
+
+    # --- one op ---
+
+    def _place(self, op: Op) -> None:
+        wanted = [r for r in op.results if r in self.needed or r in self.accesses]
+        if not wanted and not has_effect(op):
+            return
+        if op.name in REDUCTIONS and not maps.has_map(op):
+            self._place_reduction(op, op.results[0])
+        elif op.name == "scatter":
+            self._update(op, op.results[0])
+        elif op.name == "dynamic_update_slice" and not self._is_mostly_new(op):
+            self._update(op, op.results[0])
+        elif op.name == "concatenate" and self._in_pieces(op):
+            self._join(op, op.results[0])
+        elif maps.has_map(op):
+            for result in wanted:
+                self._place_map(op, result)
+        else:
+            self._place_single(op)
+
+    def _place_single(self, op: Op) -> None:
+        node = Single(op)
+        self._add(node, op.results)
+        for operand in op.operands:
+            self.require(operand, node)
+
+    def leaves(self, group: Group) -> Iterator[Ref]:
+        """The values at places that a group reads from outside."""
+        for store in group.stores:
+            if store.source not in group.entries:
+                yield store.source
+        for computed in group.entries.values():
+            for ref in references(computed):
+                if ref not in group.entries:
+                    yield ref
+
+    def require(self, value: Value, node: Node) -> None:
+        """A node needs a value as an array: as it is, or a view of one by strides."""
+        base = value if node_needs_rows(node) else view_base(value)
+        self.needed.add(base)
+        self._array_users.setdefault(base, []).append(node)
+        self._connect(base, node)
+
+    def _place_map(self, op: Op, result: Result) -> None:
+        groups = self.accesses.get(result, {})
+        if not result.type.rank:
+            self._start(op, result, ())
+        elif op.name == "fence" and not op.attributes["fuse"] and self._is_row_major(op):
+            self._alias(op, result)
+        elif op.name == "reshape" and result in self.needed and self._is_row_major(op):
+            self._alias(op, result)
+        elif result in self.needed:
+            self._store(op, result, groups)
+        elif is_free(op) and not (op.name == "reshape" and self._divides(op, groups)):
+            self._inline_everywhere(op, result, groups)
+        elif op.name == "reshape" and self._is_row_major(op):
+            self._alias(op, result)
+        elif op.name == "reshape":
+            self._store(op, result, groups)
+        elif self._is_forced(result) or self._may_inline(op, result, groups):
+            self._inline_everywhere(op, result, groups)
+        else:
+            self._store(op, result, groups)
+
+    def _is_row_major(self, op: Op) -> bool:
+        """Whether the operand's elements lie in order, so that its array can be read as another."""
+        (x,) = op.operands
+        return x.type.rank > 0 and self.resolve(x) not in self.strided
+
+    def _is_forced(self, result: Result) -> bool:
+        """Whether the user asked for a value to be computed wherever it is read."""
+        return result in self._forced
+
+    def _alias(self, op: Op, result: Result) -> None:
+        """A reshape of an array, or an array behind a fence, is the same array."""
+        (x,) = op.operands
+        self.aliases[result] = x
+        self.needed.add(x)
+        for group in self.accesses.get(result, {}):
+            self._array_users.setdefault(x, []).append(group)
+            self._connect(x, group)
+        for node in self._array_users.get(result, []):
+            self._array_users.setdefault(x, []).append(node)
+            self._connect(x, node)
+
+    def _divides(self, op: Op, groups: dict[Group, dict[Place, None]]) -> bool:
+        """Whether reading through a reshape would take divisions."""
+        target, shape = op.operands[0].type.shape, op.attributes["shape"]
+        for places in groups.values():
+            for place in places:
+                indices = maps.reshaped(place.indices, shape, target)
+                if any(isinstance(extra, Quotient) for i in indices for _, extra in i.extras):
+                    return True
+        return False
+
+    # --- inlining ---
+
+    def _may_inline(self, op: Op, result: Result, groups: dict[Group, dict[Place, None]]) -> bool:
+        weight = self._weights[result]
+        if len(groups) > 1 and weight > 2 and not self._is_pairwise(result, len(groups)):
+            self._refuse(op, None, "its value is used by several kernels")
+            return False
+        for group, places in groups.items():
+            if len(group.entries) + len(places) > MOST_ENTRIES:
+                self._refuse(op, group, "the kernel would become too large")
+                return False
+            if not self._is_bounded(op, result, group, places):
+                return False
+        return True
+
+    def _is_bounded(self, op: Op, result: Result, group: Group, places: dict[Place, None]) -> bool:
+        """Whether computing a value where a group reads it repeats little."""
+        weight = self._weights[result]
+        times = len(places) / _spread(places)
+        if (times - 1) * weight > REPEATED_COST and not self._is_pairwise(result, round(times)):
+            self._refuse(op, group, f"it would be computed {times:.0f} times per element")
+            return False
+        if weight > 2 and any(_is_repeated(place, group) for place in places):
+            self._refuse(op, group, "it would be computed again in every step of an outer loop")
+            return False
+        return True
+
+    def _is_pairwise(self, result: Result, count: int) -> bool:
+        """Whether a value is so much larger than what it is made of that memory costs more."""
+        weight = self._weights[result]
+        if weight * count > PAIRWISE_COST or count > PAIRWISE_GROUPS:
+            return False
+        leaves = _leaves(result)
+        if leaves is None:
+            return False
+        return all(_is_far_smaller(leaf.type.size, result.type.size) for leaf in leaves)
+
+    def _inline_everywhere(
+        self, op: Op, result: Result, groups: dict[Group, dict[Place, None]]
+    ) -> None:
+        for group, places in groups.items():
+            for place in places:
+                self._enter(group, result, place, maps.expression(op, result.index, place))
+
+    def _enter(self, group: Group, value: Value, place: Place, computed: Computed) -> Ref:
+        """Let a group compute a value at a place."""
+        ref = Ref(value, place)
+        if ref in group.entries:
+            return ref
+        group.entries[ref] = computed
+        assert isinstance(value, Result)
+        group.weight += own_cost(value.op)
+        for read in references(computed):
+            self._access(read, group)
+        return ref
+
+    def _access(self, ref: Ref, group: Group) -> None:
+        value = ref.value
+        if isinstance(value, Constant) and not value.type.rank:
+            return
+        self.accesses.setdefault(value, {}).setdefault(group, {})[ref.place] = None
+
+    # --- storing ---
+
+    def _store(self, op: Op, result: Result, groups: dict[Group, dict[Place, None]]) -> None:
+        """Compute a value once into an array: in a group that reads it, or in one of its own."""
+        for group, places in groups.items():
+            if self._can_host(op, result, group, places):
+                (place,) = places
+                self._enter(group, result, place, maps.expression(op, result.index, place))
+                self._write(group, Ref(result, place))
+                self._connect_others(result, group)
+                return
+        self._start(op, result, tuple(Loop(size) for size in result.type.shape))
+
+    def _start(self, op: Op, result: Result, loops: tuple[Loop, ...]) -> None:
+        group = Group(loops, self.position[op])
+        place = over(loops)
+        self._add(group, [result])
+        self._enter(group, result, place, maps.expression(op, result.index, place))
+        self._write(group, Ref(result, place))
+
+    def _write(self, group: Group, ref: Ref) -> None:
+        group.stores.append(Store(ref, ref.value, ref.place))
+        self.homes[ref.value] = group
+
+    def _can_host(self, op: Op, result: Result, group: Group, places: dict[Place, None]) -> bool:
+        """Whether a group that reads a value can also store it: each element once, and nothing that
+        reads the array must run before the group.
+        """
+        if len(places) != 1 or group.is_piece or not group.loops:
+            return False
+        if len(group.entries) >= MOST_ENTRIES:
+            return False
+        (place,) = places
+        loops = [index.plain_loop for index in place.indices]
+        fitting = [
+            loop is not None or (index == ZERO and size == 1)
+            for loop, index, size in zip(loops, place.indices, result.type.shape, strict=True)
+        ]
+        if place.guards or not all(fitting):
+            return False
+        plain = {loop for loop in loops if loop is not None}
+        several = [loop for loop in group.outer or group.loops if loop.size != 1]
+        if len(plain) != sum(loop is not None for loop in loops) or not plain >= set(several):
+            return False
+        sizes = [
+            loop is None or loop.size == size
+            for loop, size in zip(loops, result.type.shape, strict=True)
+        ]
+        return all(sizes) and not self._would_wait_for_itself(result, group)
+
+    def _would_wait_for_itself(self, result: Result, group: Group) -> bool:
+        """Whether something that reads the value's array must run before the group."""
+        seen: set[Node] = set()
+        stack = [node for node in self._users_of(result) if node is not group]
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            for reader in self._readers.get(node, ()):
+                if reader is group:
+                    return True
+                stack.append(reader)
+        return False
+
+    # --- reductions ---
+
+    def _place_reduction(self, op: Op, result: Result) -> None:
+        groups = self.accesses.get(result, {})
+        if result not in self.needed and len(groups) == 1 and result.type.rank:
+            ((group, places),) = groups.items()
+            if len(places) == 1 and self._join_row(op, result, group, next(iter(places))):
+                return
+        if result not in self.needed and groups and self._may_unroll(op, result, groups):
+            for group, places in groups.items():
+                for place in places:
+                    self._enter(group, result, place, unrolled(op, place))
+            return
+        for group, places in groups.items():
+            if (
+                result.type.rank
+                and self._can_host(op, result, group, places)
+                and self._join_row(op, result, group, next(iter(places)))
+            ):
+                self._write(group, Ref(result, next(iter(places))))
+                self._connect_others(result, group)
+                return
+        self._reduce_alone(op, result)
+
+    def _join_row(self, op: Op, result: Result, group: Group, place: Place) -> bool:
+        """Reduce inside of a group, before the rest of each of its rows."""
+        loops = [index.plain_loop for index in place.indices if index != ZERO]
+        if place.guards or group.in_order or not group.loops or len(set(loops)) != len(loops):
+            return False
+        if any(loop is None or loop not in group.loops for loop in loops):
+            return False
+        outer = tuple(loop for loop in group.loops if loop in loops or loop.size == 1)
+        if group.outer is not None and group.outer != outer:
+            self._refuse(op, group, "the kernel reduces over other axes already")
+            return False
+        sizes = reduced_sizes(op)
+        if short_axes(result.type.shape) and self._weights[op.operands[0]] > REPEATED_COST:
+            self._refuse(op, group, "its short last axis is written out in a kernel of its own")
+            return False
+        if not fits_row(sizes, [loop.size for loop in outer]):
+            self._refuse(op, group, "its rows are too long to go through twice, or too few")
+            return False
+        if any(store.place.loops.isdisjoint(outer) and outer for store in group.stores):
+            return False
+        group.outer = outer
+        inner = group.inner
+        if tuple(loop.size for loop in inner) == sizes:
+            group.reduce_loops.setdefault(sizes, inner)
+        self._reduce_in(op, result, group, place)
+        return True
+
+    def _reduce_in(self, op: Op, result: Result, group: Group, place: Place) -> None:
+        sizes = reduced_sizes(op)
+        if sizes not in group.reduce_loops:
+            group.reduce_loops[sizes] = tuple(Loop(size) for size in sizes)
+        loops = group.reduce_loops[sizes]
+        body = Ref(op.operands[0], whole_place(op, place, loops))
+        self._enter(group, result, place, Reduction(REDUCTIONS[op.name], body, loops, op))
+
+    def _reduce_alone(self, op: Op, result: Result) -> None:
+        """A group of its own. A short last axis that stays is written out, so that the steps share
+        what they have in common.
+        """
+        shape = result.type.shape
+        written_out = short_axes(shape)
+        loops = [None if axis in written_out else Loop(size) for axis, size in enumerate(shape)]
+        outer = tuple(loop for loop in loops if loop is not None)
+        group = Group(outer, self.position[op], outer=outer)
+        self._add(group, [result])
+        for indices in choices(shape, loops):
+            place = Place(tuple(indices))
+            self._reduce_in(op, result, group, place)
+            self._write(group, Ref(result, place))
+
+    def _may_unroll(self, op: Op, result: Result, groups: dict[Group, dict[Place, None]]) -> bool:
+        steps = dims.product(reduced_sizes(op))
+        if not isinstance(steps, int) or not 0 < steps <= MOST_UNROLLED:
+            return False
+        if op.name not in REDUCTIONS or op.name.startswith("arg"):
+            return False
+        return self._may_inline(op, result, groups)
+
+    # --- arrays that are written piece by piece ---
+
+    def _is_mostly_new(self, op: Op) -> bool:
+        """Whether a window covers half of its array or more: then one pass over all is best."""
+        whole, window = op.operands[0].type.size, op.operands[1].type.size
+        room = dims.upper(whole - 2 * window)
+        return room is not None and room <= 0
+
+    def _in_pieces(self, op: Op) -> bool:
+        """Whether a concatenation is written operand by operand."""
+        return op.results[0] in self.needed or len(op.operands) > 3
+
+    def _join(self, op: Op, result: Result) -> None:
+        axis = op.attributes["axis"]
+        node = Assembly(result, [], None)
+        self._add(node, [result])
+        offset: Size = 0
+        for operand in op.operands:
+            loops = tuple(Loop(size) for size in operand.type.shape)
+            place = over(loops)
+            indices = list(place.indices)
+            indices[axis] = indices[axis] + offset
+            self._piece(node, op, operand, loops, Place(tuple(indices)))
+            offset = offset + operand.type.shape[axis]
+
+    def _piece(
+        self,
+        node: Assembly,
+        op: Op,
+        source: Value,
+        loops: tuple[Loop, ...],
+        target: Place,
+        kind: str = "set",
+    ) -> Group:
+        group = Group(loops, self.position[op], is_piece=True)
+        ref = Ref(source, over(loops))
+        group.stores.append(Store(ref, node.result, target, kind))
+        node.groups.append(group)
+        self._access(ref, group)
+        for index in target.indices:
+            for _, extra in index.extras:
+                for read in references(extra):
+                    self._access(read, group)
+        return group
+
+    def _update(self, op: Op, result: Result) -> None:
+        x, update, *rest = op.operands
+        node = Assembly(result, [], x)
+        self._add(node, [result])
+        loops = tuple(Loop(size) for size in update.type.shape)
+        place = over(loops)
+        kind = "set"
+        if op.name == "scatter":
+            rank = rest[0].type.rank if rest else 0
+            at = Place(place.indices[:rank])
+            indices, guards = maps.indexed_place(op, x, rest, at, place.indices[rank:])
+            target = Place(tuple(indices)).guarded(guards)
+            kind = op.attributes["kind"]
+        else:
+            starts = [
+                maps.window_start(start, available - size)
+                for start, size, available in zip(
+                    rest, update.type.shape, x.type.shape, strict=True
+                )
+            ]
+            target = Place(tuple(i + s for i, s in zip(place.indices, starts, strict=True)))
+        group = self._piece(node, op, update, loops, target, kind)
+        group.in_order = op.name == "scatter"
+        self.require_base(node, x)
+
+    def require_base(self, node: Assembly, base: Value) -> None:
+        """The array an update starts from: written out where it is cheap to make, else copied."""
+        if isinstance(base, Result) and _is_constant_fill(base):
+            loops = tuple(Loop(size) for size in base.type.shape)
+            group = Group(loops, self.position[base.op], is_piece=True)
+            ref = Ref(base, over(loops))
+            group.stores.append(Store(ref, node.result, ref.place))
+            node.groups.insert(0, group)
+            node.base = None
+            self._access(ref, group)
+            return
+        self.needed.add(base)
+        self._array_users.setdefault(base, []).append(node)
+        self._connect(base, node)
+
+    # --- the graph of nodes ---
+
+    def _add(self, node: Node, results: Sequence[Value]) -> None:
+        self.nodes.append(node)
+        for result in results:
+            self.homes[result] = node
+            self._connect_others(result, node)
+
+    def _users_of(self, value: Value) -> Iterator[Node]:
+        """The nodes that read a value, as far as they are known."""
+        for group in self.accesses.get(value, {}):
+            yield self._outermost(group)
+        for node in self._array_users.get(value, []):
+            yield self._outermost(node) if isinstance(node, Group) else node
+
+    def _connect_others(self, result: Value, node: Node) -> None:
+        for user in self._users_of(result):
+            if user is not node:
+                self._readers.setdefault(node, {})[user] = None
+
+    def _connect(self, value: Value, node: Node) -> None:
+        home = self.homes.get(value)
+        user = self._outermost(node) if isinstance(node, Group) else node
+        if home is not None and home is not user:
+            self._readers.setdefault(home, {})[user] = None
+
+    def _outermost(self, group: Group) -> Node:
+        for store in group.stores:
+            home = self.homes.get(store.target)
+            if isinstance(home, Assembly):
+                return home
+        return group
+
+    def _refuse(self, producer: Op, group: Group | None, reason: str) -> None:
+        consumer = None
+        if group is not None and group.stores:
+            target = group.stores[0].target
+            consumer = target.op if isinstance(target, Result) else None
+        self.refusals.append(Refusal(producer, consumer, reason))
+
+    def resolve(self, value: Value) -> Value:
+        """The value whose array holds another's elements."""
+        while value in self.aliases:
+            value = self.aliases[value]
+        return value
+
+    def _ordered(self) -> list[Node]:
+        return order(self)
+
+
+# --- helpers ------------------------------------------------------------------------------------
+
+
+def _is_constant_fill(value: Result) -> bool:
+    """Whether every element is one number, as of zeros."""
+    op = value.op
+    return op.name in ("broadcast", "iota") and (not op.operands or not op.operands[0].type.rank)
+
+
+def _weights(region: Region) -> dict[Value, int]:
+    """The cost of an element of each value if nothing on the way to it were stored."""
+    weights: dict[Value, int] = {}
+    for op in region.ops:
+        cost = own_cost(op) + sum(weights.get(operand, 0) for operand in op.operands)
+        if op.name in REDUCTIONS:
+            steps = dims.product(reduced_sizes(op))
+            cost = cost * steps if isinstance(steps, int) and steps <= MOST_UNROLLED else 0
+        elif not maps.has_map(op):
+            cost = 0
+        for result in op.results:
+            weights[result] = min(cost, MOST)
+    return weights
+
+
+def _leaves(result: Result, most: int = 16) -> list[Value] | None:
+    """The values that an element is computed from if nothing on the way is stored; None: too
+    many.
+    """
+    found: dict[Value, None] = {}
+    seen: set[Value] = set()
+    stack: list[Value] = [result]
+    while stack:
+        value = stack.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if len(seen) > 400:
+            return None
+        if isinstance(value, Result) and _is_transparent(value.op):
+            stack.extend(value.op.operands)
+        elif value.type.rank:
+            found[value] = None
+            if len(found) > most:
+                return None
+    return list(found)
+
+
+def _is_transparent(op: Op) -> bool:
+    if op.name in REDUCTIONS:
+        steps = dims.product(reduced_sizes(op))
+        return isinstance(steps, int) and 0 < steps <= MOST_UNROLLED
+    return maps.has_map(op)
+
+
+def _is_far_smaller(size: Size, other: Size) -> bool:
+    if isinstance(size, int) and isinstance(other, int):
+        return size * PAIRWISE <= other
+    room = dims.lower(other - size)
+    return room is not None and room >= 0 and size != other and isinstance(other, Dim)
+
+
+def _spread(places: Iterable[Place]) -> int:
+    """How many of several places differ only in constants of written-out loops, so that they are
+    different elements and no repetition.
+    """
+    kinds: dict[object, set[object]] = {}
+    for place in places:
+        shape = tuple(
+            None if not index.terms and not index.extras else index for index in place.indices
+        )
+        kinds.setdefault(shape, set()).add(place.indices)
+    return max(len(found) for found in kinds.values())
+
+
+def _is_repeated(place: Place, group: Group) -> bool:
+    """Whether a loop outside of those that a place depends on goes over it again and again."""
+    used = place.loops
+    if not used:
+        return False
+    order = [*group.loops, *(loop for loops in group.reduce_loops.values() for loop in loops)]
+    innermost = max(number for number, loop in enumerate(order) if loop in used) if used else -1
+    return any(loop not in used and loop.size != 1 for loop in order[:innermost])

@@ -1,0 +1,84 @@
+"""Reductions as loops: their axes, the places they read, and when they join a row or are written
+out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Size
+from weft.compiler.ir.graph import Op
+from weft.compiler.loops.expression import Combined, Ref
+from weft.compiler.loops.index import Index, Loop, Place, constant, counter
+
+REDUCTIONS: Final = {
+    "reduce_sum": "sum",
+    "reduce_prod": "prod",
+    "reduce_max": "max",
+    "reduce_min": "min",
+    "reduce_any": "any",
+    "reduce_all": "all",
+    "argmax": "argmax",
+    "argmin": "argmin",
+}
+MOST_ROW: Final = 1 << 16  # elements of a row that is gone through several times
+
+
+def reduced_sizes(op: Op) -> tuple[Size, ...]:
+    shape = op.operands[0].type.shape
+    axes = op.attributes["axes"] if "axes" in op.attributes else (op.attributes["axis"],)
+    return tuple(size for axis, size in enumerate(shape) if axis in axes)
+
+
+def whole_place(op: Op, place: Place, loops: Sequence[Loop]) -> Place:
+    """The place of a reduction's operand: the result's indices, and loops on the reduced axes."""
+    return place.at(interleaved(op, place, [counter(loop) for loop in loops]))
+
+
+def interleaved(op: Op, place: Place, reduced: Sequence[Index]) -> list[Index]:
+    axes = op.attributes["axes"] if "axes" in op.attributes else (op.attributes["axis"],)
+    kept, inner = iter(place.indices), iter(reduced)
+    rank = op.operands[0].type.rank
+    return [next(inner) if axis in axes else next(kept) for axis in range(rank)]
+
+
+def unrolled(op: Op, place: Place) -> Combined:
+    """A short reduction written out."""
+    sizes = [size for size in reduced_sizes(op) if isinstance(size, int)]
+    steps: list[list[Index]] = [[]]
+    for size in sizes:
+        steps = [[*step, constant(i)] for step in steps for i in range(size)]
+    operands = [Ref(op.operands[0], place.at(interleaved(op, place, step))) for step in steps]
+    return Combined(REDUCTIONS[op.name], op, tuple(operands))
+
+
+def short_axes(shape: Sequence[Size]) -> list[int]:
+    """The last axis if it is short and not alone."""
+    last = len(shape) - 1
+    if last >= 1 and isinstance(shape[last], int) and 2 <= shape[last] <= 4:
+        return [last]
+    return []
+
+
+def choices(shape: Sequence[Size], loops: Sequence[Loop | None]) -> list[list[Index]]:
+    """One list of indices per step of the axes without a loop."""
+    made: list[list[Index]] = [[]]
+    for size, loop in zip(shape, loops, strict=True):
+        if loop is not None:
+            made = [[*indices, counter(loop)] for indices in made]
+        else:
+            assert isinstance(size, int)
+            made = [[*indices, constant(i)] for indices in made for i in range(size)]
+    return made
+
+
+def fits_row(sizes: Sequence[Size], outer: Sequence[Size]) -> bool:
+    """Whether a row stays in the cache, and there are rows enough to share between threads."""
+    row, rows = dims.product(sizes), dims.product(outer)
+    if isinstance(row, int) and row > MOST_ROW:
+        return False
+    if isinstance(rows, int) and isinstance(row, int):
+        return rows >= 8 or row <= 4096
+    return not isinstance(rows, int) or rows >= 8

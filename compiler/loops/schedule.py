@@ -1,0 +1,167 @@
+"""How a kernel runs: which loop the lanes of a vector go along, how wide, and in what pieces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Size
+from weft.compiler.ir.dtypes import DType
+from weft.compiler.loops.index import Index, Loop
+from weft.compiler.loops.kernel import Entry, Kernel, Load, Stage
+
+GATHERED: Final = 6.0  # cost of lanes that are read one by one, in vector loads
+SPLIT_AT: Final = 1 << 15  # steps of a full reduction above which it is done in parts
+MOST_PARTS: Final = 64
+BLOCK: Final = 4096  # elements of a vector loop that one unit of work takes
+TILE_BLOCK: Final = 128  # the same where lanes read far apart
+TILE: Final = 16  # steps of the other loop that share what they read
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """`along` is the loop of the lanes (None: no vectors); `lanes` counts them (0: none).
+
+    With `split`, the steps of the first inner loop are shared out to parts, whose partial results
+    are combined in order at the end. `block` is how many steps of an outer `along` are one unit.
+    `tile` is another outer loop, along which something is read that the lanes reach over far: some
+    of its steps follow each other before the next block, while what they read is in the cache.
+    """
+
+    along: dict[Stage | None, Loop]
+    outer: Loop | None
+    lanes: int
+    split: Loop | None
+    block: int
+    tile: Loop | None = None
+
+
+def schedule(kernel: Kernel, vector_bits: int) -> Schedule:
+    """A good way to run a kernel on registers of this width."""
+    base = max(vector_bits // max(_widest(kernel), 8), 1)
+    outer = _best_outer(kernel, base)
+    inner = {stage: _best(stage.loops, kernel, stage, base) for stage in kernel.stages}
+    hot = max(kernel.stages, key=lambda stage: len(stage.loops), default=None)
+    along: dict[Stage | None, Loop] = {}
+    chosen: Loop | None = None
+    if hot is not None and hot.loops and not kernel.in_order:
+        loop, cost = inner[hot]
+        if outer is None or cost <= outer[1]:
+            along = {stage: pair[0] for stage, pair in inner.items() if pair[0] is not None}
+    if not along and outer is not None:
+        chosen = outer[0]
+    extent = _extent(chosen, along)
+    lanes = base * _unroll(kernel.weight, extent, base) if along or chosen else 0
+    split = _split(kernel, along)
+    tile = _tile(kernel, chosen)
+    block = max(TILE_BLOCK if tile is not None else BLOCK, lanes)
+    return Schedule(along, chosen, lanes if lanes > 1 else 0, split, block, tile)
+
+
+def _tile(kernel: Kernel, along: Loop | None) -> Loop | None:
+    """The loop along which elements lie side by side that the lanes do not read so."""
+    if along is None or kernel.inner:
+        return None
+    for position in kernel.indices():
+        if position.factor(along) in (0, 1):
+            continue
+        for loop in kernel.outer:
+            if loop is not along and position.factor(loop) == 1:
+                return loop
+    return None
+
+
+def _extent(chosen: Loop | None, along: dict[Stage | None, Loop]) -> Size:
+    loops = [chosen] if chosen is not None else list(along.values())
+    sizes = [loop.size for loop in loops if loop is not None]
+    numbers = [size for size in sizes if isinstance(size, int)]
+    return max(numbers) if len(numbers) == len(sizes) and numbers else 1 << 30
+
+
+def _unroll(weight: int, extent: Size, base: int) -> int:
+    """How many registers one step of the vector loop fills: several for light work."""
+    wanted = 4 if weight <= 12 else 2 if weight <= 40 else 1
+    assert isinstance(extent, int)
+    while wanted > 1 and base * wanted > max(extent, base):
+        wanted //= 2
+    return wanted
+
+
+def _widest(kernel: Kernel) -> int:
+    """The bits of the widest element."""
+
+    def bits(dtype: DType) -> int:
+        return dtype.bits // 2 if dtype.is_complex else dtype.bits
+
+    found = [bits(entry.ref.value.type.dtype) for entry in kernel.entries.values() if entry.loops]
+    for stage in kernel.stages:
+        found += [bits(write.dtype) for write in stage.writes]
+    return max(found, default=64)
+
+
+def _best_outer(kernel: Kernel, lanes: int) -> tuple[Loop, float] | None:
+    hot = max(kernel.stages, key=lambda stage: len(stage.loops), default=None)
+    found, cost = _best(kernel.outer, kernel, hot, lanes)
+    return None if found is None else (found, cost)
+
+
+def _best(
+    loops: tuple[Loop, ...], kernel: Kernel, stage: Stage | None, lanes: int
+) -> tuple[Loop | None, float]:
+    """The loop along which a stage's reads and writes are cheapest in lanes; the last of equal
+    ones.
+    """
+    best: tuple[Loop | None, float] = (None, float("inf"))
+    for loop in loops:
+        cost = _lane_cost(loop, kernel, stage, lanes)
+        if cost <= best[1] * 1.001:
+            best = (loop, cost)
+    return best
+
+
+def _lane_cost(loop: Loop, kernel: Kernel, stage: Stage | None, lanes: int) -> float:
+    if isinstance(loop.size, int) and loop.size == 1:
+        return float("inf")
+    inside = set(stage.loops) if stage is not None else set()
+    cost = 0.5
+    for entry in kernel.entries.values():
+        if isinstance(entry.source, Load) and (not inside or entry.loops & inside):
+            cost += _access_cost(entry.source.position, entry, loop)
+    for write in stage.writes if stage is not None else ():
+        cost += 1.5 * _access_cost(write.position, None, loop)
+    return cost * _waste(loop.size, lanes)
+
+
+def _access_cost(position: Index, entry: Entry | None, loop: Loop) -> float:
+    if any(loop in extra.loops for _, extra in position.extras):
+        return GATHERED
+    factor = position.factor(loop)
+    if isinstance(factor, int) and factor == 1:
+        return 1.0
+    if isinstance(factor, int) and factor == 0:
+        return 0.5
+    return GATHERED
+
+
+def _waste(size: Size, lanes: int) -> float:
+    """The share of lanes that a last, half-filled vector leaves idle."""
+    if not isinstance(size, int) or size == 0:
+        return 1.0
+    return -(-size // lanes) * lanes / size
+
+
+def _split(kernel: Kernel, along: dict[Stage | None, Loop]) -> Loop | None:
+    """The loop whose steps are shared out, for a reduction of everything to a few numbers."""
+    if kernel.in_order or any(loop.size != 1 for loop in kernel.outer):
+        return None
+    stages = [stage for stage in kernel.stages if stage.loops]
+    if len(stages) != 1 or stages[0].writes or stages[0].level:
+        return None
+    (stage,) = stages
+    if any(entry.source.kind.startswith("arg") for entry in stage.reductions):  # type: ignore[union-attr]
+        return None
+    steps = dims.product(loop.size for loop in stage.loops)
+    if isinstance(steps, int) and steps < SPLIT_AT:
+        return None
+    return stage.loops[0]

@@ -1,0 +1,424 @@
+"""The memory plan of a region: which arrays there are, when they live, and where they lie.
+
+A region's temporary arrays share one frame. An array that dies may be written over by the result of
+the node that reads it last, where every element is read before it is written. Results lie where the
+caller wants them, never in the frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Dim, Size
+from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
+from weft.compiler.loops.group import Assembly, Group, Node, Reduction, Single
+from weft.compiler.loops.index import row_major, total
+from weft.compiler.loops.kernel import Layout
+from weft.compiler.loops.order import reads
+from weft.compiler.loops.partition import Partition
+
+ALIGNMENT: Final = 64
+
+
+@dataclass(eq=False, slots=True)
+class Buffer:
+    """Memory of one array, or of several that follow each other in time.
+
+    `kind` is temporary (in the frame), parameter, result or constant (elsewhere, by `number`), or
+    late: made when its size is known.
+    """
+
+    kind: str
+    number: int
+    bytes: Size
+    first: int
+    last: int
+    value: Value
+    offset: Size = 0
+    held: list[Value] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class ControlPlan:
+    """Memory of a control-flow op while it runs: a frame for its regions, and a second buffer for
+    every array that a loop carries and cannot change in place.
+    """
+
+    bodies: tuple[RegionPlan, ...]
+    spare: dict[int, Size]
+    frame: Size
+    bytes: Size
+    buffer: Buffer | None = None
+
+
+@dataclass(eq=False, slots=True)
+class RegionPlan:
+    """A region ready to be written as code."""
+
+    region: Region
+    partition: Partition
+    buffers: list[Buffer] = field(default_factory=list)
+    holders: dict[Value, Buffer] = field(default_factory=dict)
+    controls: dict[Op, ControlPlan] = field(default_factory=dict)
+    strided: dict[Value, Layout] = field(default_factory=dict)
+    in_place: set[int] = field(default_factory=set)
+    late: set[str] = field(default_factory=set)
+    bytes: Size = 0
+
+    @property
+    def temporaries(self) -> list[Buffer]:
+        """The buffers of the frame."""
+        return [buffer for buffer in self.buffers if buffer.kind == "temporary"]
+
+    @property
+    def nodes(self) -> list[Node]:
+        return self.partition.nodes
+
+    def layout(self, value: Value) -> Layout:
+        """Where an array lies; views by strides of arrays included."""
+        if value in self.strided:
+            return self.strided[value]
+        held = self.partition.resolve(value)
+        if held in self.strided:
+            return self.strided[held]
+        if held in self.holders:
+            return Layout(self.holders[held], 0, row_major(value.type.shape))
+        assert isinstance(value, Result), f"{value} has no memory"
+        return _view_layout(value.op, self.layout(value.op.operands[0]))
+
+
+def _view_layout(op: Op, base: Layout) -> Layout:
+    (x,) = op.operands
+    match op.name:
+        case "transpose":
+            strides = [base.strides[axis] for axis in op.attributes["permutation"]]
+            return Layout(base.storage, base.offset, tuple(strides))
+        case "broadcast":
+            made: list[Size] = [0] * len(op.attributes["shape"])
+            sizes = zip(x.type.shape, op.attributes["dims"], base.strides, strict=True)
+            for size, target, stride in sizes:
+                made[target] = stride if size == op.attributes["shape"][target] else 0
+            return Layout(base.storage, base.offset, tuple(made))
+        case "reverse":
+            flipped = list(base.strides)
+            offset = base.offset
+            for axis in op.attributes["axes"]:
+                offset = offset + flipped[axis] * (x.type.shape[axis] - 1)
+                flipped[axis] = flipped[axis] * -1
+            return Layout(base.storage, offset, tuple(flipped))
+        case "slice":
+            starts, steps = op.attributes["starts"], op.attributes["strides"]
+            offset = base.offset
+            for start, stride in zip(starts, base.strides, strict=True):
+                offset = offset + start * stride
+            taken = [stride * step for stride, step in zip(base.strides, steps, strict=True)]
+            return Layout(base.storage, offset, tuple(taken))
+    raise AssertionError(f"{op.name} is no view")
+
+
+def aligned(size: Size) -> Size:
+    """A size rounded up to the alignment."""
+    if isinstance(size, int):
+        return -(-size // ALIGNMENT) * ALIGNMENT
+    return dims.floor_divide(size + (ALIGNMENT - 1), ALIGNMENT) * ALIGNMENT
+
+
+def bytes_of(value: Value) -> Size:
+    return value.type.size * value.type.dtype.itemsize
+
+
+def plan(
+    region: Region,
+    *,
+    strided: Mapping[Value, tuple[Size, ...]] | None = None,
+    carried: Mapping[int, int] | None = None,
+) -> RegionPlan:
+    """The plan of a region. `strided` gives the strides of parameters that are not row-major;
+    `carried` tells which result takes the place of which parameter in the next step of a loop.
+    """
+    partition = Partition(region, strided=strided or {})
+    made = RegionPlan(region, partition)
+    made.late = {
+        symbol.name
+        for op in region.ops
+        if op.definition.defines is not None
+        for symbol in dims.symbols(op.attributes[op.definition.defines])
+    }
+    _Planner(made, dict(strided or {}), dict(carried or {})).run()
+    return made
+
+
+class _Planner:
+    def __init__(
+        self,
+        made: RegionPlan,
+        strided: dict[Value, tuple[Size, ...]],
+        carried: dict[int, int],
+    ) -> None:
+        self.made = made
+        self.partition = made.partition
+        self.nodes = made.partition.nodes
+        self.last = self._last_uses()
+        self.result_of: dict[Value, int] = {}
+        parameters = made.region.parameters
+        self.carried = {parameters[p]: number for number, p in carried.items()}
+        for number, parameter in enumerate(parameters):
+            if parameter.type.rank:
+                buffer = self._outside("parameter", number, parameter)
+                if parameter in strided:
+                    made.strided[parameter] = Layout(buffer, 0, strided[parameter])
+        for number, result in enumerate(made.region.results):
+            held = self.partition.resolve(result)
+            if isinstance(held, Result) and held.type.rank and held not in self.result_of:
+                self.result_of[held] = number
+
+    def run(self) -> None:
+        made = self.made
+        for position, node in enumerate(self.nodes):
+            for value in self._constants(node):
+                if value not in made.holders:
+                    self._outside("constant", -1, value)
+            for target in _targets(node):
+                if target.type.rank:
+                    self._hold(node, position, target)
+            if isinstance(node, Single) and node.op.regions:
+                self._plan_control(node.op, position)
+        for result in made.region.results:
+            held = self.partition.resolve(result)
+            if isinstance(held, Constant) and held.type.rank and held not in made.holders:
+                self._outside("constant", -1, held)
+        made.bytes = assign_offsets(made.temporaries)
+
+    def _outside(self, kind: str, number: int, value: Value) -> Buffer:
+        buffer = Buffer(kind, number, bytes_of(value), -1, len(self.nodes), value)
+        self.made.buffers.append(buffer)
+        self._give(value, buffer)
+        return buffer
+
+    def _give(self, value: Value, buffer: Buffer) -> None:
+        self.made.holders[value] = buffer
+        buffer.held.append(value)
+
+    def _constants(self, node: Node) -> Iterable[Value]:
+        for value in reads(self.partition, node):
+            held = self.partition.resolve(value)
+            if isinstance(held, Constant) and held.type.rank:
+                yield held
+
+    def _last_uses(self) -> dict[Value, int]:
+        last: dict[Value, int] = {}
+        for position, node in enumerate(self.nodes):
+            for value in reads(self.partition, node):
+                last[self.partition.resolve(value)] = position
+        for result in self.made.region.results:
+            last[self.partition.resolve(result)] = len(self.nodes)
+        return last
+
+    # --- one array ---
+
+    def _hold(self, node: Node, position: int, target: Value) -> None:
+        made = self.made
+        number = self.result_of.get(target)
+        dying = self._dying(node, position, target)
+        end = self.last.get(target, position)
+        if number is not None:
+            paired = [b for b in dying if self._is_carried_to(b, number)]
+            if paired:
+                made.in_place.add(number)
+                self._give(target, paired[0])
+                return
+            buffer = Buffer("result", number, bytes_of(target), position, end, target)
+        elif dying:
+            self._give(target, dying[0])
+            dying[0].last = max(dying[0].last, end)
+            return
+        else:
+            kind = "late" if self._is_late(bytes_of(target)) else "temporary"
+            buffer = Buffer(kind, -1, bytes_of(target), position, end, target)
+        made.buffers.append(buffer)
+        self._give(target, buffer)
+
+    def _is_carried_to(self, buffer: Buffer, number: int) -> bool:
+        return self.carried.get(buffer.value) == number and buffer.kind == "parameter"  # type: ignore[call-overload]
+
+    def _is_late(self, size: Size) -> bool:
+        return isinstance(size, Dim) and any(
+            symbol.name in self.made.late for symbol in dims.symbols(size)
+        )
+
+    def _dying(self, node: Node, position: int, target: Value) -> list[Buffer]:
+        """The buffers that a node reads last and may write its result over."""
+        found = []
+        candidates = dict.fromkeys(
+            self.partition.resolve(value) for value in reads(self.partition, node)
+        )
+        for value in candidates:
+            buffer = self.made.holders.get(value)
+            if buffer is None or value in self.made.strided:
+                continue
+            mutable = buffer.kind == "temporary" or (
+                buffer.kind == "parameter" and buffer.value in self.carried
+            )
+            if not mutable or buffer.bytes != bytes_of(target):
+                continue
+            if self.last.get(value, -1) != position or self._lives_on(buffer, value, position):
+                continue
+            if _may_overwrite(self.partition, node, value, target):
+                found.append(buffer)
+        return found
+
+    def _lives_on(self, buffer: Buffer, value: Value, position: int) -> bool:
+        """Whether the buffer is already taken by another result of this node, or needed later."""
+        return any(
+            other is not value and self.last.get(other, -1) >= position for other in buffer.held
+        )
+
+    # --- control flow ---
+
+    def _plan_control(self, op: Op, position: int) -> None:
+        carried, count, first = _carry_of(op)
+        bodies = tuple(
+            plan(region, carried=carried if number == len(op.regions) - 1 else None)
+            for number, region in enumerate(op.regions)
+        )
+        body = bodies[-1]
+        spare: dict[int, Size] = {}
+        offset: Size = 0
+        for number in range(count):
+            operand = op.operands[first + number]
+            if operand.type.rank and number not in body.in_place:
+                spare[number] = offset
+                offset = offset + aligned(bytes_of(operand))
+        frame: Size = 0
+        for each in bodies:
+            frame = dims.maximum(frame, each.bytes)
+        made = ControlPlan(bodies, spare, offset, offset + frame)
+        if made.bytes != 0:
+            kind = "late" if self._is_late(made.bytes) else "temporary"
+            made.buffer = Buffer(kind, -1, made.bytes, position, position, op.results[0])
+            self.made.buffers.append(made.buffer)
+        self.made.controls[op] = made
+
+
+def _carry_of(op: Op) -> tuple[dict[int, int], int, int]:
+    """What a loop carries: result to parameter of its body, how many, and the first operand."""
+    if op.name == "scan":
+        first, count = op.attributes["n_consts"], op.attributes["n_carry"]
+    elif op.name == "while":
+        first = op.attributes["n_consts"]
+        count = len(op.operands) - first
+    else:
+        return {}, 0, 0
+    return {number: first + number for number in range(count)}, count, first
+
+
+def _targets(node: Node) -> Sequence[Value]:
+    match node:
+        case Single():
+            return node.op.results
+        case Assembly():
+            return (node.result,)
+        case Group():
+            return node.targets
+
+
+def _may_overwrite(partition: Partition, node: Node, value: Value, target: Value) -> bool:
+    """Whether a node reads each element of an array before it writes the same place."""
+    if isinstance(node, Assembly):
+        pieces = [v for group in node.groups for v in reads(partition, group)]
+        held = {partition.resolve(v) for v in pieces}
+        return node.base is not None and partition.resolve(node.base) is value and value not in held
+    if not isinstance(node, Group) or node.in_order:
+        return False
+    reduces = any(isinstance(computed, Reduction) for computed in node.entries.values())
+    if reduces and len(node.stores) > 1:
+        return False
+    if value.type.dtype.itemsize != target.type.dtype.itemsize:
+        return False
+    stores = [store for store in node.stores if store.target is target]
+    if len(stores) != 1 or stores[0].place.guards:
+        return False
+    place = total(stores[0].place.indices, row_major(target.type.shape))
+    return all(
+        not ref.place.guards and total(ref.place.indices, row_major(ref.value.type.shape)) == place
+        for ref in partition.leaves(node)
+        if partition.resolve(ref.value) is value
+    )
+
+
+# --- offsets ------------------------------------------------------------------------------------
+
+
+def assign_offsets(buffers: Sequence[Buffer]) -> Size:
+    """Place buffers so that those alive at once do not overlap; returns the bytes needed."""
+    if all(isinstance(buffer.bytes, int) for buffer in buffers):
+        return _best_fit(buffers)
+    return _slots(buffers)
+
+
+def _best_fit(buffers: Sequence[Buffer]) -> int:
+    """Largest first, each into the smallest gap that holds it."""
+    placed: list[tuple[int, int, Buffer]] = []
+    peak = 0
+    for buffer in sorted(buffers, key=lambda b: (-int(b.bytes), b.first)):
+        size = int(aligned(buffer.bytes))
+        best, best_gap, reached = -1, -1, 0
+        for start, end, other in placed:
+            if other.last < buffer.first or buffer.last < other.first:
+                continue
+            gap = start - reached
+            if gap >= size and (best < 0 or gap < best_gap):
+                best, best_gap = reached, gap
+            reached = max(reached, end)
+        offset = reached if best < 0 else best
+        buffer.offset = offset
+        _insert(placed, (offset, offset + size, buffer))
+        peak = max(peak, offset + size)
+    return peak
+
+
+def _insert(placed: list[tuple[int, int, Buffer]], item: tuple[int, int, Buffer]) -> None:
+    from bisect import insort
+
+    insort(placed, item, key=lambda entry: entry[0])
+
+
+def _slots(buffers: Sequence[Buffer]) -> Size:
+    """Sizes that only the run tells: buffers of equal size follow each other in one slot."""
+    slots: list[tuple[Size, int, list[Buffer]]] = []
+    for buffer in sorted(buffers, key=lambda b: b.first):
+        for number, (size, last, members) in enumerate(slots):
+            if size == buffer.bytes and last < buffer.first:
+                members.append(buffer)
+                slots[number] = (size, buffer.last, members)
+                break
+        else:
+            slots.append((buffer.bytes, buffer.last, [buffer]))
+    offset: Size = 0
+    for size, _, members in slots:
+        for member in members:
+            member.offset = offset
+        offset = offset + aligned(size)
+    return offset
+
+
+def largest_live_set(buffers: Sequence[Buffer]) -> list[Buffer]:
+    """The buffers alive at the time when they take the most bytes: no plan needs less. Empty where
+    only the run tells sizes.
+    """
+    if not all(isinstance(buffer.bytes, int) for buffer in buffers):
+        return []
+    starts = sorted(buffers, key=lambda b: b.first)
+    ends = sorted(buffers, key=lambda b: b.last)
+    live = most = place = moment = 0
+    for buffer in starts:
+        while ends[place].last < buffer.first:
+            live -= int(aligned(ends[place].bytes))
+            place += 1
+        live += int(aligned(buffer.bytes))
+        if live > most:
+            most, moment = live, buffer.first
+    return [buffer for buffer in buffers if buffer.first <= moment <= buffer.last]

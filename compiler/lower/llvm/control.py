@@ -1,0 +1,340 @@
+"""Control flow as code: loops and branches around the code of their regions, calls to the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from weft.compiler.abi import Run
+from weft.compiler.ir import dims
+from weft.compiler.ir.graph import Op, Value
+from weft.compiler.loops.index import row_major
+from weft.compiler.loops.kernel import Layout
+from weft.compiler.loops.storage import Buffer, ControlPlan, bytes_of
+from weft.compiler.lower.llvm.arrays import Element
+from weft.compiler.lower.llvm.emit import Function, Operand, V, Variable
+from weft.compiler.lower.llvm.types import I64, PTR, VOID, of_dtype
+
+if TYPE_CHECKING:
+    from weft.compiler.lower.llvm.regions import RegionCode
+
+
+class _Number:
+    """A number that a loop carries: a variable, or two for a complex one."""
+
+    def __init__(self, f: Function, value: Value, start: Element) -> None:
+        parts = start if isinstance(start, tuple) else (start,)
+        self.variables = [f.variable(part, of_dtype(value.type.dtype)) for part in parts]
+
+    def get(self) -> Element:
+        parts = [variable.get() for variable in self.variables]
+        return (parts[0], parts[1]) if len(parts) == 2 else parts[0]
+
+    def set(self, element: Element) -> None:
+        parts = element if isinstance(element, tuple) else (element,)
+        for variable, part in zip(self.variables, parts, strict=True):
+            variable.set(part)
+
+
+class _Array:
+    """An array that a loop carries: where it is now, and where the next one goes."""
+
+    def __init__(self, f: Function, home: V, spare: V | None) -> None:
+        self.f = f
+        self.home = home
+        self.now = f.variable(home)
+        self.then: Variable | None = None if spare is None else f.variable(spare)
+
+    def get(self) -> V:
+        return self.now.get()
+
+    def target(self) -> V:
+        return self.now.get() if self.then is None else self.then.get()
+
+    def advance(self) -> None:
+        if self.then is not None:
+            old, new = self.now.get(), self.then.get()
+            self.now.set(new)
+            self.then.set(old)
+
+    def settle(self, bytes: Operand) -> None:
+        """Bring the last one home."""
+        f = self.f
+        now = self.now.get()
+        with f.when(now.ne(self.home)):
+            copy_bytes(f, self.home, now, bytes)
+
+
+def copy_bytes(f: Function, target: V, source: V, bytes: Operand) -> None:
+    size = f.const(bytes, I64)
+    f.line(
+        f"call void @llvm.memcpy.p0.p0.i64(ptr {target.ref}, ptr {source.ref}, i64 {size.ref}, "
+        "i1 false)"
+    )
+    f.module.declare_text(
+        "llvm.memcpy.p0.p0.i64", "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)"
+    )
+
+
+Carry = _Number | _Array
+
+
+def _frame(code: RegionCode, plan: ControlPlan) -> V:
+    """The memory of a control-flow op."""
+    return code.frame if plan.buffer is None else code.pointer(plan.buffer)
+
+
+def _carries(
+    code: RegionCode, plan: ControlPlan, op: Op, operands: Sequence[Value], memory: V
+) -> list[Carry]:
+    """The carry of a loop at its start: in the results' memory, or in variables."""
+    made: list[Carry] = []
+    for number, operand in enumerate(operands):
+        if not operand.type.rank:
+            made.append(_Number(code.f, operand, code.number(operand)))
+            continue
+        result = op.results[number]
+        layout = code.plan.layout(result)
+        assert isinstance(layout.storage, Buffer)
+        home = code.pointer(layout.storage)
+        source = code.plan.layout(operand)
+        if source.storage is not layout.storage:
+            code.copy(operand, source, Layout(layout.storage, 0, row_major(operand.type.shape)))
+        spare = plan.spare.get(number)
+        other = None if spare is None else code.f.offset(memory, code.sizes.operand(spare))
+        made.append(_Array(code.f, home, other))
+    return made
+
+
+def _finish(code: RegionCode, op: Op, carries: Sequence[Carry]) -> None:
+    for result, carry in zip(op.results, carries, strict=False):
+        if isinstance(carry, _Number):
+            code.numbers[result] = carry.get()
+        else:
+            carry.settle(code.sizes.operand(bytes_of(result)))
+
+
+def _advance(carries: Sequence[Carry], results: Sequence[Element | None]) -> None:
+    for carry, result in zip(carries, results, strict=False):
+        if isinstance(carry, _Number):
+            assert result is not None
+            carry.set(result)
+        else:
+            carry.advance()
+
+
+def _given(code: RegionCode, values: Sequence[Value]) -> list[V | Element]:
+    """Operands that do not change: numbers, or pointers to rows."""
+    return [code.row_major(value) if value.type.rank else code.number(value) for value in values]
+
+
+def _watch(code: RegionCode, counter: V) -> V:
+    """Now and then ask the runtime whether to stop; whether to go on."""
+    f = code.f
+    with f.when((counter & 255).eq(255)):
+        f.call(code.program.poll(), VOID, [code.run])
+    return f.load(f.element(code.run, I64, int(Run.STOP)), I64).eq(0)
+
+
+# --- scan ---------------------------------------------------------------------------------------
+
+
+def _scan(code: RegionCode, op: Op) -> None:
+    f, plan = code.f, code.plan.controls[op]
+    n_consts, n_carry = op.attributes["n_consts"], op.attributes["n_carry"]
+    consts = op.operands[:n_consts]
+    carry = op.operands[n_consts : n_consts + n_carry]
+    sequences = op.operands[n_consts + n_carry :]
+    memory = _frame(code, plan)
+    carries = _carries(code, plan, op, carry, memory)
+    fixed = _given(code, consts)
+    rows = [code.row_major(sequence) for sequence in sequences]
+    stacks = [code.row_major(stack) for stack in op.results[n_carry:]]
+    frame = f.offset(memory, code.sizes.operand(plan.frame))
+    (body_plan,) = plan.bodies
+    length = code.sizes.value(op.attributes["length"])
+    counter = f.variable(f.const(0, I64))
+    with f.loop_while() as loop:
+        step = counter.get()
+        loop.stop_unless(step.lt(length) & _watch(code, step))
+        i = length - 1 - step if op.attributes["reverse"] else step
+        body = code.nested(body_plan, frame)
+        parameters = body_plan.region.parameters
+        items = [
+            _row(code, row, parameter, i)
+            for row, parameter in zip(rows, parameters[n_consts + n_carry :], strict=True)
+        ]
+        outs = [
+            _row(code, stack, result, i)
+            for stack, result in zip(stacks, body_plan.region.results[n_carry:], strict=True)
+        ]
+        targets = [c.target() if isinstance(c, _Array) else None for c in carries]
+        given: list[V | Element] = [*fixed, *[c.get() for c in carries], *items]
+        made = body.emit(given, [*targets, *outs])
+        for out, element in zip(outs, made[n_carry:], strict=True):
+            if element is not None:
+                code.store_number(element, out)
+        _advance(carries, made)
+        counter.set(step + 1)
+    _finish(code, op, carries)
+
+
+def _row(code: RegionCode, start: V, step: Value, i: V) -> V:
+    """The memory of one step of a sequence."""
+    return code.f.offset(start, i * code.f.const(code.sizes.operand(bytes_of(step)), I64))
+
+
+# --- while --------------------------------------------------------------------------------------
+
+
+class _Record:
+    """Values that a loop of unknown length keeps of every step: memory that grows."""
+
+    def __init__(self, code: RegionCode, step: Value) -> None:
+        self.code = code
+        self.bytes = code.sizes.value(bytes_of(step))
+        self.pointer = code.f.variable(code.f.call("malloc", PTR, [self.bytes + 64]))
+
+    def grow(self, capacity: V) -> None:
+        size = capacity * self.bytes + 64
+        grown = self.code.f.call("realloc", PTR, [self.pointer.get(), size])
+        self.pointer.set(grown)
+
+    def at(self, step: V) -> V:
+        return self.code.f.offset(self.pointer.get(), step * self.bytes)
+
+
+def _while(code: RegionCode, op: Op) -> None:
+    f, plan = code.f, code.plan.controls[op]
+    n_consts = op.attributes["n_consts"]
+    consts, carry = op.operands[:n_consts], op.operands[n_consts:]
+    condition_plan, body_plan = plan.bodies
+    memory = _frame(code, plan)
+    carries = _carries(code, plan, op, carry, memory)
+    fixed = _given(code, consts)
+    frame = f.offset(memory, code.sizes.operand(plan.frame))
+    records = [_Record(code, step) for step in body_plan.region.results[len(carry) :]]
+    counter = f.variable(f.const(0, I64))
+    capacity = f.variable(f.const(1, I64))
+    with f.loop_while() as loop:
+        step = counter.get()
+        loop.stop_unless(_watch(code, step))
+        given: list[V | Element] = [*fixed, *[c.get() for c in carries]]
+        (goes_on,) = code.nested(condition_plan, frame).emit(given, [None])
+        assert isinstance(goes_on, V)
+        loop.stop_unless(goes_on)
+        if records:
+            with f.when(step.ge(capacity.get())):
+                capacity.set(capacity.get() * 2)
+                for record in records:
+                    record.grow(capacity.get())
+        outs = [record.at(step) for record in records]
+        targets = [c.target() if isinstance(c, _Array) else None for c in carries]
+        made = code.nested(body_plan, frame).emit(given, [*targets, *outs])
+        for out, element in zip(outs, made[len(carry) :], strict=True):
+            if element is not None:
+                code.store_number(element, out)
+        _advance(carries, made)
+        counter.set(step + 1)
+    _finish(code, op, carries)
+    for symbol in dims.symbols(op.attributes["trips"]):
+        code.sizes.symbols[symbol.name] = counter.get()
+    _keep_records(code, op, records, len(carry))
+
+
+def _keep_records(code: RegionCode, op: Op, records: Sequence[_Record], first: int) -> None:
+    for record, result in zip(records, op.results[first:], strict=True):
+        buffer = code.plan.holders[result]
+        pointer = record.pointer.get()
+        if buffer.kind == "result" and code.late_results is not None:
+            code.f.store(pointer, code.f.element(code.late_results, I64, buffer.number))
+        else:
+            code.heap.append(pointer)
+        code.pointers[buffer] = pointer
+
+
+# --- switch -------------------------------------------------------------------------------------
+
+
+def _switch(code: RegionCode, op: Op) -> None:
+    f, plan = code.f, code.plan.controls[op]
+    index, *operands = op.operands
+    chosen = code.number(index)
+    assert isinstance(chosen, V)
+    position = _clamped(f, chosen, len(op.regions))
+    given = _given(code, operands)
+    memory = _frame(code, plan)
+    targets = [code.row_major(result) if result.type.rank else None for result in op.results]
+    outs: list[_Number | None] = [
+        None if result.type.rank else _Number(f, result, _zero(f, result)) for result in op.results
+    ]
+    done = f.label("chosen")
+    labels = [f.label("case") for _ in op.regions]
+    cases = " ".join(f"i64 {n}, label %{label}" for n, label in enumerate(labels))
+    f.line(f"switch i64 {position.ref}, label %{labels[-1]} [ {cases} ]")
+    for label, body_plan in zip(labels, plan.bodies, strict=True):
+        f.begin(label)
+        made = code.nested(body_plan, memory).emit(given, targets)
+        for out, element in zip(outs, made, strict=True):
+            if out is not None and element is not None:
+                out.set(element)
+        f.jump(done)
+    f.begin(done)
+    for result, out in zip(op.results, outs, strict=True):
+        if out is not None:
+            code.numbers[result] = out.get()
+
+
+def _zero(f: Function, value: Value) -> Element:
+    zero = f.const(0, of_dtype(value.type.dtype))
+    return (zero, zero) if value.type.dtype.is_complex else zero
+
+
+def _clamped(f: Function, index: V, count: int) -> V:
+    if index.type.is_bool:
+        return index.to(I64)
+    if not index.type.is_signed:
+        return f.minimum(index, f.const(min(count - 1, 2**index.type.bits - 1), index.type)).to(I64)
+    return f.maximum(f.minimum(index.to(I64), count - 1), 0)
+
+
+# --- the host -----------------------------------------------------------------------------------
+
+
+def _host_call(code: RegionCode, op: Op) -> None:
+    """Call host(run, site, table): the table holds address and sizes of each operand, then of each
+    result.
+    """
+    f = code.f
+    site = code.program.host(op)
+    operands = [code.row_major(v) if v.type.rank else code.array(v).pointer for v in op.operands]
+    results = []
+    for result in op.results:
+        if not result.type.rank:
+            code.slots[result] = code.slot(result.type.dtype)
+            results.append(code.slots[result])
+        else:
+            results.append(code.row_major(result))
+    words = sum(1 + value.type.rank for value in (*op.operands, *op.results))
+    table = f.stack(I64, max(words, 1), align=8)
+    place = 0
+    pointers = [*operands, *results]
+    for value, pointer in zip((*op.operands, *op.results), pointers, strict=True):
+        f.store(pointer, f.element(table, I64, place))
+        place += 1
+        for size in value.type.shape:
+            f.store(code.sizes.value(size), f.element(table, I64, place))
+            place += 1
+    function = f.load(f.element(code.run, I64, int(Run.HOST)), PTR)
+    f.call_pointer(function, VOID, [code.run, f.const(site, I64), table])
+    for result in op.results:
+        if not result.type.rank:
+            code.numbers[result] = code.load_number(code.slots[result], result.type.dtype)
+
+
+CONTROL: Final[dict[str, Callable[[RegionCode, Op], None]]] = {
+    "scan": _scan,
+    "while": _while,
+    "switch": _switch,
+    "host_call": _host_call,
+}

@@ -1,0 +1,595 @@
+"""Kernels as LLVM functions.
+
+A kernel becomes `name(run, arrays..., numbers..., symbols..., begin, end)`, which does some of its
+units of work, and `name.run(...)`, which does all of them, on several threads where that pays. A
+unit is a step of the outer loops, or a block of steps of the one that vectors go along, or a part
+of a reduction of everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from weft.compiler.artifact import Site
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Size
+from weft.compiler.loops.expression import Apply, Choose, Combined, Ref
+from weft.compiler.loops.group import Reduction
+from weft.compiler.loops.index import Loop
+from weft.compiler.loops.kernel import Argument, Entry, Kernel, Load, Stage
+from weft.compiler.loops.kernel_sizes import sizes_of
+from weft.compiler.loops.references import references
+from weft.compiler.loops.schedule import MOST_PARTS, TILE, Schedule, schedule
+from weft.compiler.lower.llvm import memory, scalar
+from weft.compiler.lower.llvm.arrays import Element, Env, product, unravel
+from weft.compiler.lower.llvm.dimensions import Sizes, names
+from weft.compiler.lower.llvm.driver import Target
+from weft.compiler.lower.llvm.emit import Function, Module, Operand, V
+from weft.compiler.lower.llvm.reduce import Accumulator
+from weft.compiler.lower.llvm.scope import Scope
+from weft.compiler.lower.llvm.types import I32, I64, PTR, VOID, Type, of_dtype
+from weft.compiler.lower.llvm.values import Values
+
+PARALLEL_COST: Final = 1 << 17  # additions below which one thread is faster
+GRAIN_COST: Final = 1 << 15  # additions that one thread takes at a time
+PART_BYTES: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Room for one row of an entry that several stages read."""
+
+    pointer: V
+    loops: tuple[Loop, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Parameters:
+    """What a kernel's functions are given, in order."""
+
+    arrays: int
+    numbers: list[tuple[Type, ...]]
+    symbols: list[str]
+
+    def declared(self) -> list[tuple[str, Type]]:
+        made: list[tuple[str, Type]] = [("run", PTR)]
+        made += [(f"p{i}", PTR) for i in range(self.arrays)]
+        for i, types in enumerate(self.numbers):
+            made += [(f"a{i}.{part}", type) for part, type in enumerate(types)]
+        made += [(f"s.{name}", I64) for name in self.symbols]
+        return made
+
+    def unpack(self, values: Sequence[V]) -> tuple[list[V], list[Element], dict[str, V]]:
+        """Pointers, numbers and symbols from the arguments after `run`."""
+        pointers = list(values[: self.arrays])
+        rest = iter(values[self.arrays :])
+        numbers: list[Element] = []
+        for types in self.numbers:
+            parts = [next(rest) for _ in types]
+            numbers.append((parts[0], parts[1]) if len(parts) == 2 else parts[0])
+        return pointers, numbers, dict(zip(self.symbols, rest, strict=True))
+
+
+def parameters_of(kernel: Kernel) -> Parameters:
+    numbers: list[tuple[Type, ...]] = []
+    for value in kernel.arguments:
+        type = of_dtype(value.type.dtype)
+        numbers.append((type, type) if value.type.dtype.is_complex else (type,))
+    return Parameters(len(kernel.arrays), numbers, names(list(sizes_of(kernel))))
+
+
+@dataclass(eq=False, slots=True)
+class KernelCode:
+    """Emits one kernel; `name.run` is what a program calls."""
+
+    module: Module
+    kernel: Kernel
+    name: str
+    target: Target
+    sites: list[Site]
+    schedule: Schedule = field(init=False)
+    parameters: Parameters = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.schedule = schedule(self.kernel, self.target.vector_bytes * 8)
+        self.parameters = parameters_of(self.kernel)
+
+    def emit(self) -> None:
+        """Define the kernel's functions in the module."""
+        _Body(self).emit()
+        self._emit_run()
+
+    # --- all units of work ---
+
+    def _emit_run(self) -> None:
+        f = self.module.function(
+            f"{self.name}.run", VOID, self.parameters.declared(), internal=True
+        )
+        run, *values = f.arguments
+        _, _, symbols = self.parameters.unpack(values)
+        sizes = Sizes(f, symbols)
+        units = self.units(f, sizes)
+        passed = list(f.arguments)
+        if self.schedule.split is not None:
+            count = len(_split_stage(self.kernel).reductions)
+            partials = f.stack(I64, MOST_PARTS * count * PART_BYTES // 8, align=16)
+            passed.append(partials)
+        cost = self._cost()
+        if isinstance(cost, int) and cost < PARALLEL_COST:
+            self._do(f, passed, f.const(0, I64), f.const(units, I64))
+        else:
+            self._share_out(f, sizes, passed, units, cost)
+        if self.schedule.split is not None:
+            f.call(f"{self.name}.finish", VOID, [*passed, f.const(units, I64)])
+        f.ret()
+
+    def _do(self, f: Function, passed: Sequence[V], begin: V, end: V) -> None:
+        f.call(self.name, VOID, [*passed, begin, end])
+
+    def _cost(self) -> Size:
+        """Additions in all."""
+        steps = dims.product(loop.size for loop in (*self.kernel.outer, *self.kernel.inner))
+        lanes = max(self.schedule.lanes // 4, 1)
+        return steps * max(self.kernel.weight // lanes, 1)
+
+    def _share_out(
+        self, f: Function, sizes: Sizes, passed: Sequence[V], units: Operand, cost: Size
+    ) -> None:
+        total = sizes.value(cost)
+        count = f.const(units, I64)
+        with f.otherwise(total.lt(PARALLEL_COST)) as choice:
+            self._do(f, passed, f.const(0, I64), count)
+            choice.otherwise()
+            each = f.maximum(f.divide(total, f.maximum(count, 1)), 1)
+            grain = f.maximum(f.divide(f.const(GRAIN_COST, I64), each), 1)
+            env = Env(self.module, passed[0], self.name, self.sites)
+            env.share(f, self.name, count, list(passed[1:]), grain)
+
+    def units(self, f: Function, sizes: Sizes) -> Operand:
+        """How many units of work there are."""
+        plan = self.schedule
+        if plan.split is not None:
+            return _parts(f, sizes, self.kernel, plan)[0]
+        if plan.outer is None:
+            return product(f, [sizes.operand(loop.size) for loop in self.kernel.outer])
+        return product(f, self.unit_shape(f, sizes))
+
+    def others(self) -> list[Loop]:
+        """The outer loops beside the one of the lanes, a tiled one last."""
+        plan = self.schedule
+        rest = [loop for loop in self.kernel.outer if loop not in (plan.outer, plan.tile)]
+        return [*rest, plan.tile] if plan.tile is not None else rest
+
+    def unit_shape(self, f: Function, sizes: Sizes) -> list[Operand]:
+        """The units of a vector loop over an outer loop: steps of the others, then blocks; a tiled
+        loop has its tiles before the blocks and the steps of a tile after them.
+        """
+        plan = self.schedule
+        assert plan.outer is not None
+        shape = [sizes.operand(loop.size) for loop in self.others()]
+        blocks = _blocks(f, sizes.operand(plan.outer.size), self.block)
+        if plan.tile is None:
+            return [*shape, blocks]
+        return [*shape[:-1], _blocks(f, shape[-1], TILE), blocks, TILE]
+
+    @property
+    def block(self) -> int:
+        """Steps of the vector loop in a unit: few if every one has loops of its own inside."""
+        return self.schedule.lanes if self.kernel.inner else self.schedule.block
+
+
+def _blocks(f: Function, size: Operand, block: int) -> Operand:
+    if not isinstance(size, V):
+        return -(-int(size) // block)
+    return f.divide(size + (block - 1), block)
+
+
+def _split_stage(kernel: Kernel) -> Stage:
+    (stage,) = [stage for stage in kernel.stages if stage.loops]
+    return stage
+
+
+def _parts(f: Function, sizes: Sizes, kernel: Kernel, plan: Schedule) -> tuple[Operand, Operand]:
+    """How many parts a split reduction has, and how many steps of the split loop each takes."""
+    assert plan.split is not None
+    stage = _split_stage(kernel)
+    length = sizes.operand(plan.split.size)
+    lanes = plan.lanes if plan.split in plan.along.values() else 1
+    rest = product(f, [sizes.operand(o.size) for o in stage.loops if o is not plan.split])
+    if not isinstance(length, V) and not isinstance(rest, V):
+        wanted = max(min(int(length) * int(rest) // (1 << 13), MOST_PARTS), 1)
+        each = -(-int(length) // wanted)
+        each = max(-(-each // lanes) * lanes, 1)
+        return -(-int(length) // each), each
+    steps = f.mul(f.const(length, I64), rest)
+    wanted_value = f.maximum(f.minimum(steps >> 13, MOST_PARTS), 1)
+    longest = f.divide(f.const(length, I64) + (wanted_value - 1), wanted_value)
+    each_value = f.maximum(f.divide(longest + (lanes - 1), lanes) * lanes, lanes)
+    return f.divide(f.const(length, I64) + (each_value - 1), each_value), each_value
+
+
+class _Body:
+    """The function that does some units."""
+
+    def __init__(self, code: KernelCode) -> None:
+        self.code = code
+        self.kernel = code.kernel
+        self.plan = code.schedule
+        self.scratch: dict[Ref, Scratch] = {}
+        self.filled: set[Ref] = set()
+        self._needed: dict[Stage, list[Ref]] = {}
+        self._shared: set[Ref] = set()
+        self._find_needs()
+
+    # --- what each stage computes ---
+
+    def _find_needs(self) -> None:
+        """List what each stage computes, in order; what a later stage reads again is kept."""
+        entries = self.kernel.entries
+        place = {ref: number for number, ref in enumerate(entries)}
+        done: set[Ref] = set()
+        inner = set(self.kernel.inner)
+        for stage in self.kernel.stages:
+            found: set[Ref] = set()
+            stack = [ref for ref in _roots(stage)]
+            while stack:
+                ref = stack.pop()
+                if ref in found:
+                    continue
+                found.add(ref)
+                entry = entries[ref]
+                if isinstance(entry.source, Reduction):
+                    continue
+                if ref in done and entry.loops & inner and _is_work(entry):
+                    self._shared.add(ref)
+                    continue
+                stack.extend(_reads(entry))
+            done |= found
+            self._needed[stage] = sorted(found, key=place.__getitem__)
+
+    # --- functions ---
+
+    def emit(self) -> None:
+        code, plan = self.code, self.plan
+        declared = code.parameters.declared()
+        extra = [("partials", PTR)] if plan.split is not None else []
+        f = code.module.function(
+            code.name,
+            VOID,
+            [*declared, *extra, ("begin", I64), ("end", I64)],
+            internal=True,
+            parameter_attributes="noalias",
+        )
+        top = self._open(f, f.arguments[: len(declared)])
+        begin, end = f.arguments[-2:]
+        if plan.split is not None:
+            with f.range(begin, end) as unit:
+                self._part(Scope(f, top), unit, f.arguments[-3])
+            f.ret()
+            self._emit_finish(declared)
+            return
+        self._make_scratch(f)
+        with f.range(begin, end) as unit:
+            self._unit(Scope(f, top), unit)
+        self._drop_scratch(f)
+        f.ret()
+
+    def _open(self, f: Function, arguments: Sequence[V]) -> Scope:
+        run, *values = arguments
+        pointers, numbers, symbols = self.code.parameters.unpack(values)
+        self.f = f
+        self.sizes = Sizes(f, symbols)
+        self.env = Env(self.code.module, run, self.code.name, self.code.sites)
+        self.values = Values(f, self.env, self.sizes, pointers, numbers)
+        return Scope(f)
+
+    def _unit(self, scope: Scope, unit: V) -> None:
+        f, plan = self.f, self.plan
+        if plan.outer is None:
+            shape = [self.sizes.operand(loop.size) for loop in self.kernel.outer]
+            self._enter(scope, self.kernel.outer, unravel(f, unit, shape))
+            self._levels(scope)
+            return
+        length = self.sizes.operand(plan.outer.size)
+        *indices, number = unravel(f, unit, self.code.unit_shape(f, self.sizes))
+        others = self.code.others()
+        if plan.tile is None:
+            self._enter(scope, others, indices)
+            self._block(scope, plan.outer, f.const(number, I64), length)
+            return
+        *indices, tile, block = indices
+        step = f.add(f.mul(f.const(tile, I64), TILE), number)
+        with f.when(step.lt(self.sizes.operand(plan.tile.size))):
+            self._enter(scope, others, [*indices, step])
+            self._block(scope, plan.outer, f.const(block, I64), length)
+
+    def _block(self, scope: Scope, loop: Loop, number: V, length: Operand) -> None:
+        """A block of the vector loop."""
+        f, block = self.f, self.code.block
+        low = f.mul(number, block)
+        high = f.minimum(low + block, f.const(length, I64))
+        fits = not isinstance(length, V) and int(length) % block == 0
+        self._hoist(scope)
+        self._vector_loop(scope, loop, low, high, self._levels, is_whole=fits)
+
+    def _enter(self, scope: Scope, loops: Sequence[Loop], indices: Sequence[Operand]) -> None:
+        for loop, index in zip(loops, indices, strict=True):
+            scope.counters[loop] = self.f.const(index, I64)
+
+    def _hoist(self, scope: Scope) -> None:
+        """Compute now what does not vary in the vector loop."""
+        for stage in self.kernel.stages:
+            if stage.level == 0:
+                self._ready(scope, stage)
+
+    def _vector_loop(
+        self,
+        scope: Scope,
+        loop: Loop,
+        low: V,
+        high: V,
+        body: Callable[[Scope], None],
+        *,
+        is_whole: bool = False,
+    ) -> None:
+        """`body` for all lanes from `low` to `high`: whole vectors, then one masked one."""
+        f, lanes = self.f, self.plan.lanes
+        if not lanes:
+            with f.range(low, high) as i:
+                body(scope.inside(loop, i))
+            return
+        static = not isinstance(loop.size, int) or loop.size >= lanes
+        middle = low
+        if static:
+            middle = low + f.mul(f.divide(high - low, lanes), lanes)
+            with f.range(low, middle, lanes) as i:
+                body(scope.along(loop, i, lanes, None))
+        if is_whole:
+            return
+        with f.when(middle.lt(high)):
+            left = f.splat((high - middle).to(I32), lanes)
+            mask = memory.iota(f, lanes, I32).lt(left)
+            body(scope.along(loop, middle, lanes, mask))
+
+    # --- levels and stages ---
+
+    def _levels(self, scope: Scope) -> None:
+        filled = set(self.filled)
+        for stage in self.kernel.stages:
+            if stage.loops:
+                self._stage(scope, stage)
+            else:
+                self._ready(scope, stage)
+                for write in stage.writes:
+                    self.values.write(scope, write)
+            self.filled |= self._shared & set(self._needed[stage])
+        self.filled = filled
+
+    def _stage(self, scope: Scope, stage: Stage, part: tuple[V, V] | None = None) -> None:
+        across = self.plan.outer is None and stage in self.plan.along
+        lanes = scope.lanes if not across else self.plan.lanes
+        accumulators = [Accumulator(self.f, entry, lanes) for entry in stage.reductions]
+        vector = self.plan.along.get(stage) if across else None
+        loops = [loop for loop in stage.loops if loop is not vector]
+        self._nest(scope, stage, loops, vector, accumulators, part)
+        for accumulator_ in accumulators:
+            scope.values[accumulator_.entry.ref] = accumulator_.result(across)
+
+    def _nest(
+        self,
+        scope: Scope,
+        stage: Stage,
+        loops: Sequence[Loop],
+        vector: Loop | None,
+        accumulators: Sequence[Accumulator],
+        part: tuple[V, V] | None,
+    ) -> None:
+        f = self.f
+        self._ready(scope, stage)
+
+        def bounds(loop: Loop) -> tuple[V, V]:
+            if part is not None and loop is self.plan.split:
+                return part
+            return f.const(0, I64), self.sizes.value(loop.size)
+
+        if loops:
+            low, high = bounds(loops[0])
+            with f.range(low, high) as i:
+                inner = scope.inside(loops[0], i)
+                self._nest(inner, stage, loops[1:], vector, accumulators, part)
+            return
+        if vector is not None:
+            low, high = bounds(vector)
+            whole = part is None and isinstance(vector.size, int)
+            exact = whole and int(vector.size) % max(self.plan.lanes, 1) == 0
+            self._vector_loop(
+                scope,
+                vector,
+                low,
+                high,
+                lambda inner: self._step(inner, stage, accumulators),
+                is_whole=exact,
+            )
+            return
+        self._step(Scope(f, scope), stage, accumulators)
+
+    def _step(self, scope: Scope, stage: Stage, accumulators: Sequence[Accumulator]) -> None:
+        """The innermost body of a stage."""
+        self._ready(scope, stage)
+        for accumulator_ in accumulators:
+            reduction = accumulator_.reduction
+            element = self.values.get(scope, reduction.body)
+            along = scope.vector is not None and scope.vector in reduction.over
+            mask = scope.mask if along else None
+            loop = reduction.over[-1] if reduction.over else None
+            counter = scope.counters[loop] if loop is not None else self.f.const(0, I64)
+            accumulator_.add(element, counter, mask, along)
+        for write in stage.writes:
+            self.values.write(scope, write)
+
+    def _ready(self, scope: Scope, stage: Stage) -> None:
+        """Emit what a stage needs and can be computed with the loops that are open."""
+        entries, known = self.kernel.entries, scope.loops
+        for ref in self._needed[stage]:
+            entry = entries[ref]
+            if isinstance(entry.source, Reduction) or scope.find(ref) is not None:
+                continue
+            if not entry.loops <= known or not self._has_operands(scope, entry):
+                continue
+            if ref in self.filled:
+                scope.values[ref] = self._from_scratch(scope, ref)
+                continue
+            element = self.values.emit(scope, entry)
+            if ref in self._shared:
+                self._to_scratch(scope, ref, element)
+
+    def _has_operands(self, scope: Scope, entry: Entry) -> bool:
+        if entry.ref in self.filled:
+            return True
+        return all(scope.find(read) is not None for read in _reads(entry))
+
+    # --- parts of a reduction of everything ---
+
+    def _part(self, scope: Scope, unit: V, partials: V) -> None:
+        f = self.f
+        stage = _split_stage(self.kernel)
+        assert self.plan.split is not None
+        _, each = _parts(f, self.sizes, self.kernel, self.plan)
+        low = f.mul(unit, each)
+        high = f.minimum(low + f.const(each, I64), self.sizes.value(self.plan.split.size))
+        across = stage in self.plan.along
+        lanes = self.plan.lanes if across else 0
+        self._enter(scope, self.kernel.outer, [0] * len(self.kernel.outer))
+        accumulators = [Accumulator(f, entry, lanes) for entry in stage.reductions]
+        vector = self.plan.along.get(stage)
+        loops = [loop for loop in stage.loops if loop is not vector]
+        self._nest(scope, stage, loops, vector, accumulators, (low, high))
+        count = len(accumulators)
+        for number, accumulator_ in enumerate(accumulators):
+            total = accumulator_.get()
+            if lanes:
+                total = accumulator_.across(total)
+            _store_partial(f, partials, f.mul(unit, count) + number, total)
+
+    def _emit_finish(self, declared: Sequence[tuple[str, Type]]) -> None:
+        """Combine the parts in order, then do what follows the reductions."""
+        code = self.code
+        f = code.module.function(
+            f"{code.name}.finish",
+            VOID,
+            [*declared, ("partials", PTR), ("parts", I64)],
+            internal=True,
+            parameter_attributes="noalias",
+        )
+        top = self._open(f, f.arguments[: len(declared)])
+        partials, parts = f.arguments[-2:]
+        self._enter(top, self.kernel.outer, [0] * len(self.kernel.outer))
+        stage = _split_stage(self.kernel)
+        count = len(stage.reductions)
+        for number, entry in enumerate(stage.reductions):
+            total = Accumulator(f, entry, 0)
+            with f.range(0, parts) as unit:
+                place = f.mul(unit, count) + number
+                part = _load_partial(f, partials, place, total)
+                total.set(scalar.combine(f, total.kind, total.get(), part, total.dtype))
+            top.values[entry.ref] = total.result(False)
+        for later in self.kernel.stages:
+            if not later.loops:
+                self._ready(top, later)
+                for write in later.writes:
+                    self.values.write(top, write)
+        f.ret()
+
+    # --- rows that several stages read ---
+
+    def _make_scratch(self, f: Function) -> None:
+        inner = self.kernel.inner
+        for ref in self.kernel.entries:
+            if ref not in self._shared:
+                continue
+            loops = tuple(loop for loop in inner if loop in self.kernel.entries[ref].loops)
+            vector = [loop for loop in loops if loop in self.plan.along.values()]
+            loops = tuple(loop for loop in loops if loop not in vector) + tuple(vector)
+            dtype = ref.value.type.dtype
+            lanes = max(self.plan.lanes, 1)
+            steps = product(f, [self.sizes.operand(loop.size) for loop in loops])
+            if self.plan.outer is not None:
+                steps = f.mul(f.const(steps, I64), lanes)
+            bytes = f.mul(f.const(steps, I64), dtype.itemsize) + lanes * dtype.itemsize
+            self.scratch[ref] = Scratch(self.env.workspace(f, bytes), loops)
+
+    def _drop_scratch(self, f: Function) -> None:
+        for scratch in self.scratch.values():
+            self.env.free(f, scratch.pointer)
+
+    def _scratch_address(self, scope: Scope, scratch: Scratch) -> memory.Address:
+        f = self.f
+        place: Operand = 0
+        for loop in scratch.loops:
+            place = f.add(
+                f.mul(f.const(place, I64), self.sizes.operand(loop.size)), scope.counters[loop]
+            )
+        if self.plan.outer is not None and self.plan.lanes:
+            return memory.Address(f.mul(f.const(place, I64), self.plan.lanes), 1)
+        varies = scope.vector is not None and scope.vector in scratch.loops
+        return memory.Address(place, 1 if varies else 0)
+
+    def _to_scratch(self, scope: Scope, ref: Ref, element: Element) -> None:
+        scratch = self.scratch[ref]
+        address = self._scratch_address(scope, scratch)
+        memory.store(self.f, scratch.pointer, element, address, scope.lanes, None)
+
+    def _from_scratch(self, scope: Scope, ref: Ref) -> Element:
+        scratch = self.scratch[ref]
+        address = self._scratch_address(scope, scratch)
+        dtype = ref.value.type.dtype
+        return memory.load(self.f, scratch.pointer, dtype, address, scope.lanes, None)
+
+
+def _roots(stage: Stage) -> Iterable[Ref]:
+    for entry in stage.reductions:
+        assert isinstance(entry.source, Reduction)
+        yield entry.source.body
+    for write in stage.writes:
+        yield write.source
+        for _, extra in write.position.extras:
+            yield from references(extra)
+        for guard in write.guards:
+            for _, extra in guard.index.extras:
+                yield from references(extra)
+
+
+def _reads(entry: Entry) -> list[Ref]:
+    source = entry.source
+    if isinstance(source, Load):
+        found = [read for _, extra in source.position.extras for read in references(extra)]
+        for guard in source.guards:
+            for _, extra in guard.index.extras:
+                found.extend(references(extra))
+        return found
+    if isinstance(source, Reduction | Argument):
+        return []
+    return list(references(source))
+
+
+def _is_work(entry: Entry) -> bool:
+    """Whether an entry is worth keeping rather than computing again."""
+    return isinstance(entry.source, Apply | Combined | Choose)
+
+
+def _store_partial(f: Function, partials: V, place: V, total: Element) -> None:
+    at = f.offset(partials, place * PART_BYTES)
+    parts = total if isinstance(total, tuple) else (total,)
+    for number, part in enumerate(parts):
+        f.store(part, f.element(at, part.type, number))
+
+
+def _load_partial(f: Function, partials: V, place: V, like: Accumulator) -> Element:
+    at = f.offset(partials, place * PART_BYTES)
+    parts = [
+        f.load(f.element(at, part.type, number), part.type)
+        for number, part in enumerate(like.parts)
+    ]
+    return (parts[0], parts[1]) if len(parts) == 2 else parts[0]

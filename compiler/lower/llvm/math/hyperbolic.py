@@ -1,0 +1,125 @@
+"""sinh, cosh and tanh, from the reduction of the exponential: x = n * log(2) + r."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.math.exponential import beyond, expm1_rest, reduced
+from weft.compiler.lower.llvm.math.polynomial import (
+    by_width,
+    fast_two_sum,
+    format_of,
+    horner,
+    power_of_two,
+    rarely,
+    rounded_quotient,
+    sign_bit,
+    two_sum,
+    with_sign,
+)
+
+# (cosh(r) - 1) / r ** 2 in powers of r ** 2: absolute errors of cosh(r) 2 ** -33.2, 2 ** -58.0.
+_COSH_SINGLE: Final = (0.5, 0.041666459292173386, 0.0013935426250100136)
+_COSH_DOUBLE: Final = (
+    0.5000000000000013,
+    0.04166666666651047,
+    0.0013888888948355386,
+    2.480148850683681e-05,
+    2.763180986032928e-07,
+)
+# (sinh(r) / r - 1) / r ** 2: relative errors of sinh(r) 2 ** -34.3, 2 ** -61.7.
+_SINH_SINGLE: Final = (0.1666666716337204, 0.00833317544311285, 0.0001997412327909842)
+_SINH_DOUBLE: Final = (
+    0.16666666666666677,
+    0.008333333333321386,
+    0.00019841269886814724,
+    2.7557243455013146e-06,
+    2.5109318832919488e-08,
+)
+
+
+class _Halves(NamedTuple):
+    """cosh(x) = c * (1 + coshm1) + s * (r + sinh_rest) and sinh(x) = s * (1 + coshm1) + ..., where
+    c + lost and s - lost are cosh and sinh of n * log(2), less by a factor that is 1 unless x is
+    extreme.
+    """
+
+    extreme: V
+    c: V
+    s: V
+    lost: V
+    r: V
+    coshm1: V
+    sinh_rest: V
+
+
+_EXTRA: Final = 4  # how many powers of two are left out where they would overflow
+
+
+def _halves(f: Function, away: V) -> _Halves:
+    """The parts of cosh and sinh of |x|."""
+    form = format_of(away)
+    bound, most = by_width(away, (86.0, 91.0), (707.0, 712.0))
+    extreme = beyond(f, away, bound, bound)
+    up = f.const(form.bias - 1, form.integer.with_lanes(away.type.lanes))
+
+    def careful() -> list[V]:
+        huge = away.ge(bound)
+        first = f.select(huge, up - _EXTRA, up)
+        # The other power counts for nothing there; it only has to be a normal number.
+        return [f.minimum(away, most), first, f.select(huge, up + 60, up)]
+
+    y, first, second = rarely(f, extreme, [away, up, up], careful)
+    n, r, low = reduced(f, y)
+    rising = power_of_two(f, first + n, away)
+    c, lost = fast_two_sum(f, rising, power_of_two(f, second - n, away))
+    square = r * r
+    even = square * horner(f, square, by_width(r, _COSH_SINGLE, _COSH_DOUBLE))
+    odd = f.fma(square * r, horner(f, square, by_width(r, _SINH_SINGLE, _SINH_DOUBLE)), low)
+    return _Halves(extreme, c, (rising - c) + rising, lost, r, even, odd)
+
+
+def _sum(f: Function, halves: _Halves, away: V, main: V, other: V, lost: V) -> V:
+    """main * (1 + coshm1) + lost + other * (r + sinh_rest)."""
+    high = f.fma(other, halves.r, main)
+    low = f.fma(other, halves.r, main - high) + f.fma(-lost, halves.r, lost)
+    value = high + f.fma(main, halves.coshm1, f.fma(other, halves.sinh_rest, low))
+
+    def unscaled() -> list[V]:
+        huge = away.ge(by_width(away, 86.0, 707.0))
+        return [f.select(huge, value * 2.0**_EXTRA, value)]
+
+    return rarely(f, halves.extreme, [value], unscaled)[0]
+
+
+def sinh(f: Function, x: V) -> V:
+    """The hyperbolic sine."""
+    away = f.abs(x)
+    halves = _halves(f, away)
+    value = _sum(f, halves, away, halves.s, halves.c, -halves.lost)
+    return with_sign(f, value, sign_bit(f, x))
+
+
+def cosh(f: Function, x: V) -> V:
+    """The hyperbolic cosine."""
+    away = f.abs(x)
+    halves = _halves(f, away)
+    return _sum(f, halves, away, halves.c, halves.s, halves.lost)
+
+
+def tanh(f: Function, x: V) -> V:
+    """The hyperbolic tangent, (e ** r - 2 ** -n) / (e ** r + 2 ** -n) where 2 * |x| is reduced."""
+    away = f.minimum(f.abs(x), by_width(x, 10.0, 22.0))
+    n, r, low = reduced(f, away + away)
+    power = power_of_two(f, format_of(x).bias - n, x)
+    curve, rest = fast_two_sum(f, r, expm1_rest(f, r, low))
+    over, lost = fast_two_sum(f, 1 - power, curve)
+    lost = lost + rest
+    under, rounding = two_sum(f, over, power + power)
+    value = rounded_quotient(f, (over, lost), (under, rounding + lost))
+    return with_sign(f, value, sign_bit(f, x))
+
+
+FUNCTIONS: Final[Mapping[str, Callable[..., V]]] = {"sinh": sinh, "cosh": cosh, "tanh": tanh}

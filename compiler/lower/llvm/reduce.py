@@ -1,0 +1,152 @@
+"""Accumulators of reductions: what they hold, how a step enters, how lanes become one number.
+
+Lanes accumulate independently and are combined in a fixed tree at the end, so the result does not
+depend on how the work was shared out.
+"""
+
+from __future__ import annotations
+
+from weft.compiler.ir.dtypes import DType
+from weft.compiler.loops.group import Reduction
+from weft.compiler.loops.kernel import Entry
+from weft.compiler.lower.llvm import memory, scalar
+from weft.compiler.lower.llvm.arrays import Element
+from weft.compiler.lower.llvm.emit import Function, V, Variable
+from weft.compiler.lower.llvm.scope import select, splat
+from weft.compiler.lower.llvm.types import I1, I64
+from weft.compiler.lower.llvm.values import accumulator, convert
+
+
+class Accumulator:
+    """The running result of one reduction, in a number of lanes."""
+
+    def __init__(self, f: Function, entry: Entry, lanes: int) -> None:
+        assert isinstance(entry.source, Reduction)
+        self.f = f
+        self.entry = entry
+        self.reduction = entry.source
+        self.kind = entry.source.kind
+        self.source = entry.source.body.value.type.dtype
+        self.dtype = accumulator(self.source)
+        self.lanes = lanes
+        start = splat(f, _start(f, self.kind, self.dtype), lanes)
+        self.parts = [f.variable(part) for part in _parts(start)]
+        self.place: Variable | None = None
+        self.empty: Variable | None = None
+        if self.is_position:
+            self.place = f.variable(f.splat(f.const(0, I64), lanes))
+            self.empty = f.variable(f.splat(f.const(True, I1), lanes))
+
+    @property
+    def is_position(self) -> bool:
+        """Whether the place of an extreme is wanted, not the extreme itself."""
+        return self.kind in ("argmax", "argmin")
+
+    def get(self) -> Element:
+        return _element([part.get() for part in self.parts])
+
+    def set(self, element: Element) -> None:
+        for part, value in zip(self.parts, _parts(element), strict=True):
+            part.set(value)
+
+    def add(self, element: Element, counter: V, mask: V | None, along: bool) -> None:
+        """Let one step enter. `counter` is the step's (lane 0's if the lanes go `along` it)."""
+        f = self.f
+        new = splat(f, convert(f, element, self.source, self.dtype), self.lanes)
+        if self.is_position:
+            places = f.splat(counter, self.lanes)
+            if along:
+                places = places + memory.iota(f, self.lanes)
+            self._add_place(new, places, mask)
+            return
+        old = self.get()
+        made = scalar.combine(f, self.kind, old, new, self.dtype)
+        if mask is not None:
+            made = select(f, f.splat(mask, self.lanes), made, old)
+        self.set(made)
+
+    def _add_place(self, new: Element, places: V, mask: V | None) -> None:
+        assert self.place is not None and self.empty is not None
+        old = self.get()
+        assert isinstance(new, V) and isinstance(old, V)
+        better = self._beats(new, old) | self.empty.get()
+        if mask is not None:
+            better = better & self.f.splat(mask, self.lanes)
+        self.set(self.f.select(better, new, old))
+        self.place.set(self.f.select(better, places, self.place.get()))
+        self.empty.set(self.f.select(better, False, self.empty.get()))
+
+    def _beats(self, new: V, old: V) -> V:
+        """Strictly better: so the first of equal ones stays, and the first NaN."""
+        better = new.gt(old) if self.kind == "argmax" else new.lt(old)
+        if not new.type.is_float:
+            return better
+        return (better | self.f.is_nan(new)) & ~self.f.is_nan(old)
+
+    def result(self, across: bool) -> Element:
+        """The result in the dtype of the op; `across` the lanes, or lane by lane."""
+        f = self.f
+        target = self.entry.ref.value.type.dtype
+        if self.is_position:
+            return self._place_result(across, target)
+        total = self.get()
+        if across and self.lanes:
+            total = self.across(total)
+        return convert(f, total, self.dtype, target)
+
+    def across(self, total: Element) -> Element:
+        """Lanes combined in a tree."""
+        lanes = self.lanes
+        while lanes > 1:
+            lanes //= 2
+            low, high = _halves(self.f, total, lanes)
+            total = scalar.combine(self.f, self.kind, low, high, self.dtype)
+        return _element([self.f.extract(part, 0) for part in _parts(total)])
+
+    def _place_result(self, across: bool, target: DType) -> Element:
+        assert self.place is not None and self.empty is not None
+        f = self.f
+        value, place, empty = self.get(), self.place.get(), self.empty.get()
+        assert isinstance(value, V)
+        lanes = self.lanes if across else 0
+        while lanes > 1:
+            lanes //= 2
+            (v, w), (p, q), (e, g) = (_vector_halves(f, x, lanes) for x in (value, place, empty))
+            better = self._beats(w, v) | (~self._beats(v, w) & q.lt(p)) | e
+            better = better & ~g
+            value, place = f.select(better, w, v), f.select(better, q, p)
+            empty = e & g
+        if across and self.lanes:
+            place = f.extract(place, 0)
+        return convert(f, place, _i64(), target)
+
+
+def _i64() -> DType:
+    from weft.compiler.ir.dtypes import i64
+
+    return i64
+
+
+def _start(f: Function, kind: str, dtype: DType) -> Element:
+    if kind in ("argmax", "argmin"):
+        return scalar.constant(f, dtype.numpy.type(0), dtype, 0)
+    return scalar.constant(f, scalar.identity(kind, dtype), dtype, 0)
+
+
+def _parts(element: Element) -> list[V]:
+    return list(element) if isinstance(element, tuple) else [element]
+
+
+def _element(parts: list[V]) -> Element:
+    return (parts[0], parts[1]) if len(parts) == 2 else parts[0]
+
+
+def _halves(f: Function, element: Element, lanes: int) -> tuple[Element, Element]:
+    pairs = [_vector_halves(f, part, lanes) for part in _parts(element)]
+    return _element([low for low, _ in pairs]), _element([high for _, high in pairs])
+
+
+def _vector_halves(f: Function, x: V, lanes: int) -> tuple[V, V]:
+    low = f.shuffle(x, x, list(range(lanes)))
+    high = f.shuffle(x, x, list(range(lanes, 2 * lanes)))
+    return low, high

@@ -1,0 +1,352 @@
+"""A region as code inside of a function: its nodes one after the other, control flow included.
+
+Numbers (arrays of rank 0) are SSA values; arrays are pointers. Bodies of loops and branches are
+written in place, so a loop over numbers keeps them in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from weft.compiler.abi import CONSTANTS
+from weft.compiler.ir.dims import Size
+from weft.compiler.ir.dtypes import DType
+from weft.compiler.ir.graph import Constant, Op, Value
+from weft.compiler.loops import kernel as kernels
+from weft.compiler.loops.expression import Ref
+from weft.compiler.loops.group import Assembly, Group, Node, Single, Store
+from weft.compiler.loops.index import Loop, over, row_major
+from weft.compiler.loops.kernel import Kernel, Layout
+from weft.compiler.loops.storage import Buffer, RegionPlan, bytes_of
+from weft.compiler.lower.llvm import routines, scalar
+from weft.compiler.lower.llvm.arrays import Array, Element, Env
+from weft.compiler.lower.llvm.dimensions import Sizes, names
+from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.scope import Scope
+from weft.compiler.lower.llvm.types import I64, PTR, VOID, of_dtype
+from weft.compiler.lower.llvm.values import Values
+
+if TYPE_CHECKING:
+    from weft.compiler.lower.llvm.program import ProgramCode
+
+
+class RegionCode:
+    """Writes one region into a function."""
+
+    def __init__(
+        self,
+        program: ProgramCode,
+        plan: RegionPlan,
+        f: Function,
+        run: V,
+        sizes: Sizes,
+        frame: V,
+    ) -> None:
+        self.program = program
+        self.plan = plan
+        self.f = f
+        self.run = run
+        self.sizes = sizes
+        self.frame = frame
+        self.env = Env(program.module, run, "entry", program.sites)
+        self.numbers: dict[Value, Element] = {}
+        self.pointers: dict[Buffer, V] = {}
+        self.slots: dict[Value, V] = {}
+        self.heap: list[V] = []
+        self.late_results: V | None = None
+        self._order: dict[object, int] = {op: number for number, op in enumerate(plan.region.ops)}
+
+    def nested(self, plan: RegionPlan, frame: V) -> RegionCode:
+        """The code of a region inside of this one."""
+        sizes = Sizes(self.f, self.sizes.symbols)
+        return RegionCode(self.program, plan, self.f, self.run, sizes, frame)
+
+    # --- the whole region ---
+
+    def emit(
+        self, given: Sequence[V | Element], targets: Sequence[V | None]
+    ) -> list[Element | None]:
+        """Write the region. `given` has a number or a pointer per parameter (a pointer to a number
+        is loaded); `targets` says where arrays go. Returns the results that are numbers.
+        """
+        self.targets = list(targets)
+        for parameter, value in zip(self.plan.region.parameters, given, strict=True):
+            self._bind(parameter, value)
+        for node in self.plan.nodes:
+            self._node(node)
+        results = [
+            self._result(number, result) for number, result in enumerate(self.plan.region.results)
+        ]
+        for pointer in self.heap:
+            self.env.free(self.f, pointer)
+        return results
+
+    def _bind(self, parameter: Value, value: V | Element) -> None:
+        if parameter.type.rank:
+            assert isinstance(value, V)
+            self.pointers[self.plan.holders[parameter]] = value
+        elif isinstance(value, V) and value.type is PTR:
+            self.numbers[parameter] = self.load_number(value, parameter.type.dtype)
+        else:
+            self.numbers[parameter] = value
+
+    def _result(self, number: int, result: Value) -> Element | None:
+        if not result.type.rank:
+            return self.number(result)
+        held = self.plan.partition.resolve(result)
+        buffer = self.plan.holders.get(held)
+        if buffer is not None and buffer.kind == "result" and buffer.number == number:
+            return None
+        if number in self.plan.in_place:
+            return None
+        layout = self.plan.layout(result)
+        target = Buffer("result", number, bytes_of(result), 0, 0, result)
+        self.copy(result, layout, Layout(target, 0, row_major(result.type.shape)))
+        return None
+
+    def _node(self, node: Node) -> None:
+        match node:
+            case Group():
+                self._group(node)
+            case Assembly():
+                self._assembly(node)
+            case Single():
+                self._single(node)
+
+    # --- numbers ---
+
+    def number(self, value: Value) -> Element:
+        """The value of an array of rank 0."""
+        if isinstance(value, Constant):
+            return scalar.constant(self.f, value.array[()], value.type.dtype, 0)
+        return self.numbers[value]
+
+    def load_number(self, pointer: V, dtype: DType) -> Element:
+        return Array(pointer, dtype, (), ()).load(self.f, 0)
+
+    def store_number(self, element: Element, pointer: V) -> None:
+        first = element[0] if isinstance(element, tuple) else element
+        if isinstance(element, tuple):
+            self.f.store(element[0], pointer)
+            self.f.store(element[1], self.f.element(pointer, first.type, 1))
+        else:
+            self.f.store(element, pointer)
+
+    def slot(self, dtype: DType) -> V:
+        """Memory of a number on the stack."""
+        count = 2 if dtype.is_complex else 1
+        return self.f.stack(of_dtype(dtype), count, align=16)
+
+    # --- arrays ---
+
+    def pointer(self, buffer: Buffer) -> V:
+        """The start of a buffer's memory."""
+        if buffer not in self.pointers:
+            self.pointers[buffer] = self._new_pointer(buffer)
+        return self.pointers[buffer]
+
+    def _new_pointer(self, buffer: Buffer) -> V:
+        f = self.f
+        match buffer.kind:
+            case "temporary":
+                return f.offset(self.frame, self.sizes.operand(buffer.offset))
+            case "constant":
+                assert isinstance(buffer.value, Constant)
+                return self._constant_pointer(buffer.value)
+            case "result":
+                target = self.targets[buffer.number]
+                return target if target is not None else self._late_result(buffer)
+            case "late":
+                made = self.env.workspace(f, self.sizes.operand(buffer.bytes))
+                self.heap.append(made)
+                return made
+        raise AssertionError(f"a {buffer.kind} has no memory yet")
+
+    def _constant_pointer(self, value: Constant) -> V:
+        """The address of a constant, from the table that the runtime links in."""
+        self.program.module.external(CONSTANTS)
+        number = self.program.constant(value)
+        address = self.f.at_entry(
+            f"getelementptr inbounds i64, ptr @{CONSTANTS}, i64 {number}", PTR
+        )
+        return self.f.at_entry(f"load ptr, ptr {address.ref}, align 8", PTR)
+
+    def _late_result(self, buffer: Buffer) -> V:
+        """Memory of a result whose size was not known before: the caller frees it."""
+        assert self.late_results is not None
+        made = self.env.workspace(self.f, self.sizes.operand(buffer.bytes))
+        self.f.store(made, self.f.element(self.late_results, I64, buffer.number))
+        return made
+
+    def array(self, value: Value) -> Array:
+        """An operand or result of a routine."""
+        f = self.f
+        if not value.type.rank and not isinstance(value, Constant) and value in self.slots:
+            return Array(self.slots[value], value.type.dtype, (), ())
+        if not value.type.rank:
+            slot = self.slot(value.type.dtype)
+            self.store_number(self.number(value), slot)
+            return Array(slot, value.type.dtype, (), ())
+        layout = self.plan.layout(value)
+        assert isinstance(layout.storage, Buffer)
+        shape = tuple(self.sizes.operand(size) for size in value.type.shape)
+        strides = tuple(self.sizes.operand(stride) for stride in layout.strides)
+        base = Array(self.pointer(layout.storage), value.type.dtype, shape, strides)
+        return base if layout.offset == 0 else base.moved(f, self.sizes.operand(layout.offset))
+
+    def row_major(self, value: Value) -> V:
+        """The pointer to an array's elements in row-major order; copied where they are not."""
+        layout = self.plan.layout(value)
+        assert isinstance(layout.storage, Buffer)
+        if layout.offset == 0 and layout.strides == row_major(value.type.shape):
+            return self.pointer(layout.storage)
+        target = Buffer("late", -1, bytes_of(value), 0, 0, value)
+        self.copy(value, layout, Layout(target, 0, row_major(value.type.shape)))
+        return self.pointer(target)
+
+    def copy(self, value: Value, source: Layout, target: Layout) -> None:
+        """Copy an array from one layout to another."""
+        loops = tuple(Loop(size) for size in value.type.shape)
+        group = Group(loops, 0)
+        ref = Ref(value, over(loops))
+        group.stores.append(Store(ref, value, ref.place))
+        made = kernels.build(group, lambda _, written: target if written else source, {})
+        self._run(kernels.collapse(made))
+
+    # --- groups ---
+
+    def _group(self, group: Group) -> None:
+        for target in group.targets:
+            if not target.type.rank and _has_loops(group):
+                self.slots[target] = self.slot(target.type.dtype)
+        kernel = kernels.build(group, self._layout, self._order)
+        if _has_loops(group):
+            self._run(kernels.collapse(kernel))
+            for target in group.targets:
+                if not target.type.rank:
+                    self.numbers[target] = self.load_number(self.slots[target], target.type.dtype)
+        else:
+            self._inline(kernel, group)
+
+    def _layout(self, value: Value, written: bool) -> Layout | None:
+        if value.type.rank:
+            return self.plan.layout(value)
+        return Layout(("slot", value), 0, ()) if written else None
+
+    def _storage_pointer(self, storage: object) -> V:
+        if isinstance(storage, Buffer):
+            return self.pointer(storage)
+        assert isinstance(storage, tuple)
+        return self.slots[storage[1]]
+
+    def _run(self, kernel: Kernel) -> None:
+        """Call a kernel."""
+        code = self.program.kernel(kernel)
+        passed = [self.run]
+        passed += [self._storage_pointer(storage) for storage, _ in kernel.arrays]
+        for value in kernel.arguments:
+            element = self.number(value)
+            passed += element if isinstance(element, tuple) else (element,)
+        passed += [self.sizes.symbols[name] for name in code.parameters.symbols]
+        self.f.call(f"{code.name}.run", VOID, passed)
+
+    def _inline(self, kernel: Kernel, group: Group) -> None:
+        """Write a group without loops in place."""
+        f = self.f
+        pointers: list[V] = []
+        for storage, _ in kernel.arrays:
+            is_number = isinstance(storage, tuple)
+            pointers.append(V(f, "null", PTR) if is_number else self._storage_pointer(storage))
+        arguments = [self.number(value) for value in kernel.arguments]
+        values = Values(f, self.env, self.sizes, pointers, arguments)
+        scope = Scope(f)
+        for loop in (*kernel.outer, *kernel.inner):
+            scope.counters[loop] = f.const(0, I64)
+        for entry in kernel.entries.values():
+            values.emit(scope, entry)
+        for stage in kernel.stages:
+            for write in stage.writes:
+                storage = kernel.arrays[write.array][0]
+                element = values.get(scope, write.source)
+                if isinstance(storage, tuple):
+                    self.numbers[storage[1]] = element
+                else:
+                    values.write(scope, write)
+
+    def _assembly(self, node: Assembly) -> None:
+        base = node.base
+        if base is not None:
+            source, target = self.plan.layout(base), self.plan.layout(node.result)
+            if source.storage is not target.storage:
+                self.copy(base, source, target)
+        for group in node.groups:
+            self._group(group)
+
+    # --- single ops ---
+
+    def _single(self, node: Single) -> None:
+        from weft.compiler.lower.llvm import control
+
+        op = node.op
+        if op.name in control.CONTROL:
+            control.CONTROL[op.name](self, op)
+            return
+        if not op.results:
+            return
+        operands = [self.array(operand) for operand in op.operands]
+        for result in op.results:
+            if not result.type.rank:
+                self.slots[result] = self.slot(result.type.dtype)
+        results = [self.array(result) for result in op.results]
+        self._call_routine(op, operands, results)
+        for result in op.results:
+            if not result.type.rank:
+                self.numbers[result] = self.load_number(self.slots[result], result.type.dtype)
+
+    def _call_routine(self, op: Op, operands: list[Array], results: list[Array]) -> None:
+        """Call a routine that is a function of its own; equal ones are written once."""
+        layouts = [self.plan.layout(v) if v.type.rank else None for v in op.operands]
+        strides = [() if layout is None else layout.strides for layout in layouts]
+        shapes = [value.type.shape for value in (*op.operands, *op.results)]
+        symbols = names([size for sizes in (*strides, *shapes) for size in sizes])
+        key = _routine_key(op, strides)
+        if key not in self.program.routines:
+            name = f"{op.name}{len(self.program.routines)}"
+            self.program.routines[key] = name
+            self._define_routine(name, op, strides, symbols)
+        pointers = [array.pointer for array in (*operands, *results)]
+        passed = [self.run, *pointers, *[self.sizes.symbols[symbol] for symbol in symbols]]
+        self.f.call(self.program.routines[key], VOID, passed)
+
+    def _define_routine(
+        self, name: str, op: Op, strides: Sequence[tuple[Size, ...]], symbols: list[str]
+    ) -> None:
+        values = (*op.operands, *op.results)
+        parameters = [("run", PTR), *[(f"p{n}", PTR) for n in range(len(values))]]
+        parameters += [(f"s.{symbol}", I64) for symbol in symbols]
+        f = self.program.module.function(name, VOID, parameters, internal=True)
+        run, *rest = f.arguments
+        sizes = Sizes(f, dict(zip(symbols, rest[len(values) :], strict=True)))
+        env = Env(self.program.module, run, name, self.program.sites)
+        arrays = []
+        for number, value in enumerate(values):
+            shape = tuple(sizes.operand(size) for size in value.type.shape)
+            steps = strides[number] if number < len(strides) else row_major(value.type.shape)
+            held = tuple(sizes.operand(step) for step in steps)
+            arrays.append(Array(rest[number], value.type.dtype, shape, held))
+        count = len(op.operands)
+        routines.TABLE[op.name](f, env, op, arrays[:count], arrays[count:])
+        f.ret()
+
+
+def _routine_key(op: Op, strides: Sequence[tuple[Size, ...]]) -> str:
+    kinds = op.definition.attributes
+    attributes = [f"{name}={kinds[name].format(value)}" for name, value in op.attributes.items()]
+    types = [str(value.type) for value in (*op.operands, *op.results)]
+    return f"{op.name} {attributes} {types} {strides}"
+
+
+def _has_loops(group: Group) -> bool:
+    loops = [*group.loops, *(loop for loops in group.reduce_loops.values() for loop in loops)]
+    return any(loop.size != 1 for loop in loops) or bool(group.reduce_loops)

@@ -1,0 +1,156 @@
+"""Calls of BLAS and LAPACK by Fortran's convention, and row-major matrix products through them.
+
+Names are those that `runtime.symbols` resolves. A row-major matrix is the transpose of a
+column-major one in the same memory; the functions here say which of the two they mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from weft.compiler.ir import dtypes
+from weft.compiler.ir.dtypes import DType
+from weft.compiler.lower.llvm.arrays import Array
+from weft.compiler.lower.llvm.emit import Function, Operand, V
+from weft.compiler.lower.llvm.routines import copies, sizes
+from weft.compiler.lower.llvm.types import I8, I32, I64, VOID, of_dtype
+
+LETTERS: Final = {dtypes.f32: "s", dtypes.f64: "d", dtypes.c64: "c", dtypes.c128: "z"}
+"""How the routines of a dtype begin."""
+
+
+def call(f: Function, library: str, name: str, *arguments: Operand | str) -> None:
+    """Call a routine of "blas" or "lapack". Pointers are passed as they are, and of numbers and
+    characters the addresses; numbers become 32-bit integers.
+    """
+    f.call(f"scipy_{library}_{name}", VOID, [_argument(f, argument) for argument in arguments])
+
+
+def _argument(f: Function, argument: Operand | str) -> V:
+    if isinstance(argument, str):
+        held = f.const(ord(argument), I8)
+    elif not isinstance(argument, V):
+        held = f.const(argument, I32)
+    elif argument.type.is_pointer:
+        return argument
+    else:
+        held = argument.to(I32) if argument.type is I64 else argument
+    return held_at(f, held)
+
+
+def held_at(f: Function, value: V) -> V:
+    """The address of a value on the stack."""
+    slot = f.stack(value.type)
+    f.store(value, slot)
+    return slot
+
+
+def number_at(f: Function, value: float, dtype: DType) -> V:
+    """The address of a real number as an element of a dtype."""
+    type = of_dtype(dtype)
+    slot = f.stack(type, 2)
+    f.store(f.const(value, type), slot)
+    f.store(f.const(0, type), f.element(slot, type, 1))
+    return slot
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A row-major matrix as BLAS takes it: whether it lies in memory transposed ("T", else "N", as
+    a byte) and how far apart its lines are; and whether BLAS can take it so.
+    """
+
+    turned: V
+    leading: V
+    fits: V
+
+
+def laid_out(f: Function, matrix: Array) -> Laid:
+    """How BLAS can take a matrix: by rows if it fits, else by columns."""
+    plain, turned = [_by_lines(f, seen) for seen in (matrix, copies.turned(matrix))]
+    letters = [f.const(ord(letter), I8) for letter in "NT"]
+    return Laid(
+        f.select(plain[0], *letters),
+        f.maximum(f.select(plain[0], plain[1], turned[1]), 1),
+        plain[0] | turned[0],
+    )
+
+
+def is_fit(matrix: Array) -> bool | None:
+    """What `laid_out` says of fitting, as far as it is known now."""
+    given = (*matrix.shape, *matrix.strides)
+    if not sizes.all_known(given):
+        return None
+    rows, columns, down, across = given
+    plain = (across == 1 or columns <= 1) and (columns <= down < 1 << 31 or rows <= 1)
+    turned = (down == 1 or rows <= 1) and (rows <= across < 1 << 31 or columns <= 1)
+    return plain or turned
+
+
+def _by_lines(f: Function, matrix: Array) -> tuple[V, V]:
+    """Whether elements of a row are neighbours, and rows follow each other at a distance that BLAS
+    accepts; and that distance. The stride of an axis with one index does not matter.
+    """
+    rows, columns, down, across = [sizes.value(f, x) for x in (*matrix.shape, *matrix.strides)]
+    neighbours = across.eq(1) | columns.le(1)
+    apart = (down.ge(columns) & down.lt(1 << 31)) | rows.le(1)
+    return neighbours & apart, f.select(rows.le(1), columns, down)
+
+
+def gemm(f: Function, lhs: Array, rhs: Array, result: Array, left: Laid, right: Laid) -> None:
+    """The product of two matrices that fit into a row-major one."""
+    dtype, (rows, columns) = result.dtype, result.shape
+    # Column-major, this is the transposed product: rhs^T lhs^T.
+    call(
+        f,
+        "blas",
+        f"{LETTERS[dtype]}gemm",
+        right.turned,
+        left.turned,
+        sizes.value(f, columns),
+        sizes.value(f, rows),
+        sizes.value(f, lhs.shape[1]),
+        number_at(f, 1.0, dtype),
+        rhs.pointer,
+        right.leading,
+        lhs.pointer,
+        left.leading,
+        number_at(f, 0.0, dtype),
+        result.pointer,
+        f.maximum(sizes.value(f, columns), 1),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Triangle:
+    """A triangle of a column-major matrix, and how it is applied: as BLAS calls these things."""
+
+    pointer: V
+    leading: V
+    upper: bool
+    turned: str  # "N", "T" or "C"
+    unit: bool
+
+
+def trsm(f: Function, triangle: Triangle, side: str, target: Array) -> None:
+    """Solve with a triangle in place of a row-major target; BLAS sees the target transposed, and
+    `side` is as BLAS sees it.
+    """
+    rows, columns = [sizes.value(f, size) for size in target.shape]
+    call(
+        f,
+        "blas",
+        f"{LETTERS[target.dtype]}trsm",
+        side,
+        "U" if triangle.upper else "L",
+        triangle.turned,
+        "U" if triangle.unit else "N",
+        columns,
+        rows,
+        number_at(f, 1.0, target.dtype),
+        triangle.pointer,
+        triangle.leading,
+        target.pointer,
+        f.maximum(columns, 1),
+    )

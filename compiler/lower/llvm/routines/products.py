@@ -1,0 +1,401 @@
+"""Matrix products: which way each is computed, and the loops for those that are not left to BLAS.
+
+`multiply` is the entry. Products with few elements whose sizes are known are written out; all
+others call one function per combination of dtypes, which looks at sizes and strides when it runs:
+products with a vector, products of few elements or of integers (in panels), and BLAS.
+
+A panel is a strip of the right operand, as wide as a vector, packed line by line; four rows of the
+left operand are multiplied with it at a time. Convolutions fill panels of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from weft.compiler.ir.dtypes import DType
+from weft.compiler.lower.llvm.arrays import Array, Element, Env, contiguous, plus, times
+from weft.compiler.lower.llvm.emit import Function, Operand, V
+from weft.compiler.lower.llvm.routines import blas, copies, rows, sizes
+from weft.compiler.lower.llvm.routines.elements import (
+    Cell,
+    join,
+    multiply_add,
+    number,
+    read,
+    splat,
+    vector_lanes,
+    working,
+    write,
+)
+from weft.compiler.lower.llvm.routines.vector_products import multiply_vector
+from weft.compiler.lower.llvm.types import I64, PTR, VOID
+
+_ROWS: Final = 4  # rows of a tile
+_SMALL: Final = 16**3  # multiplications below which a call of BLAS costs more than it saves
+_SHALLOW: Final = 4  # terms of a sum below which panels are faster than BLAS
+_DEEPEST: Final = _SMALL // 4  # terms of a small sum: both other sizes are 2 or more
+_WRITTEN_OUT: Final = 64  # vector multiplications that are written out
+SINGLE_THREADED: Final = 64**3  # multiplications up to which OpenBLAS uses no threads of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """The dtypes of a product: of its operands, its result, and its sums."""
+
+    lhs: DType
+    rhs: DType
+    result: DType
+
+    @property
+    def sums(self) -> DType:
+        return working(self.result)
+
+    @property
+    def uses_blas(self) -> bool:
+        return self.lhs is self.rhs is self.result and self.result in blas.LETTERS
+
+    @property
+    def lanes(self) -> int:
+        """The width of a panel; complex elements have two vectors, of half the bytes."""
+        return vector_lanes(self.sums, 32 if self.sums.is_complex else 64)
+
+    @property
+    def parts(self) -> int:
+        return 2 if self.sums.is_complex else 1
+
+    @property
+    def add(self) -> Callable[[Element, Element, Element], Element]:
+        """total + x * y, or its like for bools."""
+        return join if self.result.is_bool else multiply_add
+
+    @property
+    def name(self) -> str:
+        return f"{self.lhs}.{self.rhs}.{self.result}"
+
+    @property
+    def line_bytes(self) -> int:
+        """The bytes of one line of a panel."""
+        return self.lanes * self.sums.itemsize
+
+
+def multiply(f: Function, env: Env, lhs: Array, rhs: Array, result: Array) -> None:
+    """The product of a matrix [m, k] and a matrix [k, n] into a row-major one [m, n]."""
+    product = _Product(Kinds(lhs.dtype, rhs.dtype, result.dtype), lhs, rhs, result)
+    shape = (*result.shape, lhs.shape[1])
+    if not sizes.all_known(shape):
+        with f.when(f.compare("gt", sizes.value(f, result.shape[0]), 0)):
+            _call(f, env, "product", _build_product, product)
+    elif 0 not in result.shape and not _write_out(f, product):
+        _WAYS[_known_way(product.kinds, *shape)](f, env, product)
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """What is multiplied."""
+
+    kinds: Kinds
+    lhs: Array
+    rhs: Array
+    result: Array
+
+
+_Build: TypeAlias = Callable[[Function, Env, _Product], None]
+
+
+def _known_way(kinds: Kinds, count: int, columns: int, depth: int) -> str:
+    """The choice that `_build_product` makes at run time, made now."""
+    if columns == 1:
+        return "one column"
+    if count == 1:
+        return "one row"
+    if count * columns * depth <= _SMALL:
+        return "small"
+    return "panels" if not kinds.uses_blas or depth <= _SHALLOW else "blas"
+
+
+def _build_product(f: Function, env: Env, product: _Product) -> None:
+    """The choice between the ways, when it is known what there is to multiply."""
+    lhs, result = product.lhs, product.result
+    count, columns, depth = [sizes.value(f, x) for x in (*result.shape, lhs.shape[1])]
+    with f.otherwise(columns.eq(1)) as one_column:
+        _by_one_column(f, env, product)
+        one_column.otherwise()
+        with f.otherwise(count.eq(1)) as one_row:
+            _by_one_row(f, env, product)
+            one_row.otherwise()
+            with f.otherwise((count * columns * depth).le(_SMALL)) as few:
+                _by_small(f, env, product)
+                few.otherwise()
+                if product.kinds.uses_blas:
+                    _by_blas(f, env, product)
+                else:
+                    _by_panels(f, env, product)
+
+
+def _call(f: Function, env: Env, way: str, build: _Build, product: _Product) -> None:
+    """Call the function of a way, which is built once for its dtypes and for the strides that are
+    known to be 1.
+    """
+    kinds, lhs, rhs, result = product.kinds, product.lhs, product.rhs, product.result
+    strides = (*lhs.strides, *rhs.strides)
+    ones = "".join("1" if sizes.is_known(x) and x == 1 else "n" for x in strides)
+    name = f"product.{way}.{kinds.name}.{ones}"
+    names = ("down", "across", "deeper", "along", "rows", "columns", "depth")
+    pointers = [(pointer, PTR) for pointer in ("run", "lhs", "rhs", "result")]
+
+    def make(g: Function) -> None:
+        run, x, y, z, *numbers = g.arguments
+        *steps, count, columns, depth = numbers
+        known = [1 if mark == "1" else step for mark, step in zip(ones, steps, strict=True)]
+        given = _Product(
+            kinds,
+            Array(x, kinds.lhs, (count, depth), tuple(known[:2])),
+            Array(y, kinds.rhs, (depth, columns), tuple(known[2:])),
+            contiguous(g, z, kinds.result, (count, columns)),
+        )
+        g.attributes = "noinline nounwind"
+        build(g, Env(g.module, run, name, []), given)
+        g.ret()
+
+    rows.shared(f.module, name, VOID, [*pointers, *[(number, I64) for number in names]], make)
+    addresses = [env.run, lhs.pointer, rhs.pointer, result.pointer]
+    numbers = (*strides, *result.shape, lhs.shape[1])
+    f.call(name, VOID, [*addresses, *[sizes.value(f, number) for number in numbers]])
+
+
+# --- the ways -----------------------------------------------------------------------------------
+
+
+def _by_one_column(f: Function, env: Env, product: _Product) -> None:
+    rhs = product.rhs
+    vector = Array(rhs.pointer, rhs.dtype, rhs.shape[:1], rhs.strides[:1])
+    multiply_vector(f, env, product.lhs, vector, product.result)
+
+
+def _by_one_row(f: Function, env: Env, product: _Product) -> None:
+    lhs = product.lhs
+    vector = Array(lhs.pointer, lhs.dtype, lhs.shape[1:], lhs.strides[1:])
+    multiply_vector(f, env, copies.turned(product.rhs), vector, product.result)
+
+
+def _by_small(f: Function, env: Env, product: _Product) -> None:
+    _call(f, env, "small", _build_small, product)
+
+
+def _by_panels(f: Function, env: Env, product: _Product) -> None:
+    _call(f, env, "panels", _build_panels, product)
+
+
+def _by_blas(f: Function, env: Env, product: _Product) -> None:
+    """BLAS where its conventions allow, else panels."""
+    lhs, rhs, result = product.lhs, product.rhs, product.result
+    known = [blas.is_fit(matrix) for matrix in (lhs, rhs)]
+    if False in known:
+        _by_panels(f, env, product)
+        return
+    left, right = [blas.laid_out(f, matrix) for matrix in (lhs, rhs)]
+    if all(known):
+        blas.gemm(f, lhs, rhs, result, left, right)
+        return
+    is_deep = sizes.value(f, lhs.shape[1]).gt(_SHALLOW)
+    with f.otherwise(left.fits & right.fits & is_deep) as choice:
+        blas.gemm(f, lhs, rhs, result, left, right)
+        choice.otherwise()
+        _by_panels(f, env, product)
+
+
+_WAYS: Final[Mapping[str, _Build]] = {
+    "one column": _by_one_column,
+    "one row": _by_one_row,
+    "small": _by_small,
+    "panels": _by_panels,
+    "blas": _by_blas,
+}
+
+
+# --- written out --------------------------------------------------------------------------------
+
+
+def _write_out(f: Function, product: _Product) -> bool:
+    """Write a product out if it is known to be small enough; whether it was."""
+    kinds, lhs, rhs, result = product.kinds, product.lhs, product.rhs, product.result
+    count, columns, depth = [sizes.known(x) for x in (*result.shape, lhs.shape[1])]
+    widths = _widths(columns, kinds.lanes if rhs.strides[1] == 1 else 1)
+    if count * depth * len(widths) > _WRITTEN_OUT:
+        return False
+    terms: dict[tuple[int, int], Element] = {}
+    for row in range(count):
+        for k in range(depth):
+            place = lhs.position(f, (row, k))
+            terms[row, k] = read(f, lhs, place, 0, kinds.sums)
+    first = 0
+    for width in widths:
+        lines = [
+            read(f, rhs, rhs.position(f, (k, first)), 0 if width == 1 else width, kinds.sums)
+            for k in range(depth)
+        ]
+        for row in range(count):
+            lanes = 0 if width == 1 else width
+            total = number(f, 0, kinds.sums, lanes)
+            for k in range(depth):
+                total = kinds.add(total, splat(f, terms[row, k], lanes), lines[k])
+            write(f, result, result.position(f, (row, first)), total, kinds.sums)
+        first += width
+    return True
+
+
+def _widths(columns: int, most: int) -> list[int]:
+    """The columns as a sum of powers of two, large ones first."""
+    widths: list[int] = []
+    while columns:
+        widths.append(min(most, 1 << (columns.bit_length() - 1)))
+        columns -= widths[-1]
+    return widths
+
+
+# --- panels -------------------------------------------------------------------------------------
+
+
+def _build_small(f: Function, env: Env, product: _Product) -> None:
+    """All panels on this thread, with room for one on the stack."""
+    panel = f.stack(I64, _DEEPEST * product.kinds.line_bytes // 8, align=64)
+    count = _panel_count(f, product)
+    _multiply_panels(f, product, panel, f.const(0, I64), count)
+
+
+def _build_panels(f: Function, env: Env, product: _Product) -> None:
+    """Panels on several threads at once."""
+    kinds, lhs = product.kinds, product.lhs
+    steps = sizes.value(f, lhs.shape[1]) * f.add(sizes.value(f, lhs.shape[0]), kinds.lanes)
+
+    def chunk(
+        g: Function, inner: Env, begin: V, end: V, given: list[Array], _: list[Operand]
+    ) -> None:
+        x, y, z = given
+        panel = inner.workspace(g, times(g, x.shape[1], kinds.line_bytes))
+        _multiply_panels(g, _Product(kinds, x, y, z), panel, begin, end)
+        inner.free(g, panel)
+
+    arrays = [lhs, product.rhs, product.result]
+    rows.parallel(f, env, _panel_count(f, product), steps, arrays, [], chunk)
+
+
+def _panel_count(f: Function, product: _Product) -> V:
+    lanes = product.kinds.lanes
+    return f.divide(sizes.value(f, product.result.shape[1]) + (lanes - 1), lanes)
+
+
+def _multiply_panels(f: Function, product: _Product, panel: V, begin: V, end: V) -> None:
+    kinds, rhs, result = product.kinds, product.rhs, product.result
+    with f.range(begin, end) as strip:
+        first = strip * kinds.lanes
+        width = f.minimum(sizes.value(f, result.shape[1]) - first, kinds.lanes)
+        place = f.const(times(f, first, rhs.strides[1]), I64)
+        _pack(f, kinds, rhs.moved(f, place), width, panel)
+        multiply_panel(f, kinds, product.lhs, panel, result.moved(f, first), width)
+
+
+def _pack(f: Function, kinds: Kinds, rhs: Array, width: V, panel: V) -> None:
+    """Lines of `width` elements as lines of a panel, with zeros behind them."""
+    is_one = sizes.is_known(rhs.strides[1]) and rhs.strides[1] == 1
+    name = f"product.pack.{kinds.rhs}.{kinds.result}.{'1' if is_one else 'n'}"
+    numbers = [(number, I64) for number in ("depth", "deeper", "along", "width")]
+
+    def build(g: Function) -> None:
+        x, strip, depth, deeper, along, wide = g.arguments
+        given = Array(x, kinds.rhs, (depth, wide), (deeper, 1 if is_one else along))
+        g.attributes = "noinline nounwind"
+        _build_pack(g, kinds, given, wide, strip)
+
+    rows.shared(f.module, name, VOID, [("rhs", PTR), ("panel", PTR), *numbers], build)
+    given = (rhs.shape[0], *rhs.strides, width)
+    f.call(name, VOID, [rhs.pointer, panel, *[sizes.value(f, number) for number in given]])
+
+
+def _build_pack(f: Function, kinds: Kinds, rhs: Array, width: V, panel: V) -> None:
+    lanes = kinds.lanes
+    with f.otherwise(width.eq(lanes) & sizes.equal(f, rhs.strides[1], 1)) as choice:
+        with f.range(0, rhs.shape[0]) as k:
+            line = read(f, rhs, f.mul(k, rhs.strides[0]), lanes, kinds.sums)
+            put_line(f, kinds, panel, k, line)
+        choice.otherwise()
+        with f.range(0, rhs.shape[0]) as k:
+            put_line(f, kinds, panel, k, number(f, 0, kinds.sums, lanes))
+            with f.range(0, width) as lane:
+                made = read(f, rhs, rhs.position(f, (k, lane)), 0, kinds.sums)
+                _put_element(f, kinds, panel, k, lane, made)
+    f.ret()
+
+
+def put_line(f: Function, kinds: Kinds, panel: V, line: V, made: Element) -> None:
+    """Store a whole line of a panel."""
+    for part, value in enumerate(made if isinstance(made, tuple) else (made,)):
+        first = line * (kinds.parts * kinds.lanes) + part * kinds.lanes
+        f.store(value, f.element(panel, value.type, first), align=32)
+
+
+def _put_element(
+    f: Function, kinds: Kinds, panel: V, line: V, lane: Operand, made: Element
+) -> None:
+    """Store one element of a line of a panel."""
+    for part, value in enumerate(made if isinstance(made, tuple) else (made,)):
+        place = line * (kinds.parts * kinds.lanes) + part * kinds.lanes
+        f.store(value, f.element(panel, value.type, plus(f, place, lane)))
+
+
+def _line(f: Function, kinds: Kinds, panel: V, line: V) -> Element:
+    packed = contiguous(f, panel, kinds.sums.real, ())
+    first = line * (kinds.parts * kinds.lanes)
+    loaded = [
+        f.load(
+            packed.at(f, first + part * kinds.lanes), packed.type.with_lanes(kinds.lanes), align=32
+        )
+        for part in range(kinds.parts)
+    ]
+    return loaded[0] if len(loaded) == 1 else (loaded[0], loaded[1])
+
+
+def multiply_panel(
+    f: Function, kinds: Kinds, lhs: Array, panel: V, result: Array, width: V
+) -> None:
+    """lhs times a panel, into the first `width` columns of a result with unit stride in them."""
+    names = ("rows", "depth", "down", "across", "width", "spacing")
+    parameters = [("lhs", PTR), ("panel", PTR), ("result", PTR)] + [(name, I64) for name in names]
+
+    def build(g: Function) -> None:
+        g.attributes = "noinline nounwind"
+        _build_tiles(g, kinds)
+
+    name = rows.shared(f.module, f"product.tiles.{kinds.name}", VOID, parameters, build)
+    numbers = (*lhs.shape, *lhs.strides, width, result.strides[0])
+    values = [sizes.value(f, number) for number in numbers]
+    f.call(name, VOID, [lhs.pointer, panel, result.pointer, *values])
+
+
+def _build_tiles(f: Function, kinds: Kinds) -> None:
+    """Tiles of four rows. Beyond the last row that one is computed again, which changes nothing."""
+    x, panel, y, count, depth, down, across, width, spacing = f.arguments
+    lhs = Array(x, kinds.lhs, (count, depth), (down, across))
+    result = Array(y, kinds.result, (count, width), (spacing, 1))
+    held = Array(f.stack(I64, kinds.line_bytes // 8, align=64), kinds.result, (), ())
+    with f.range(0, count, _ROWS) as first:
+        picked = [f.minimum(first + row, count - 1) for row in range(_ROWS)]
+        totals = [Cell(f, number(f, 0, kinds.sums, kinds.lanes)) for _ in picked]
+        starts = [lhs.at(f, row * down) for row in picked]
+        with f.range(0, depth) as k:
+            line = _line(f, kinds, panel, k)
+            for start, total in zip(starts, totals, strict=True):
+                there = Array(start, kinds.lhs, (), ())
+                term = splat(f, read(f, there, k * across, 0, kinds.sums), kinds.lanes)
+                total.set(kinds.add(total.get(), term, line))
+        with f.otherwise(width.eq(kinds.lanes)) as choice:
+            for row, total in zip(picked, totals, strict=True):
+                write(f, result, row * spacing, total.get(), kinds.sums)
+            choice.otherwise()
+            for row, total in zip(picked, totals, strict=True):
+                write(f, held, 0, total.get(), kinds.sums)
+                with f.range(0, width) as lane:
+                    result.store(f, row * spacing + lane, held.load(f, lane))
+    f.ret()

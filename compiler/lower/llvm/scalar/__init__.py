@@ -1,0 +1,225 @@
+"""Elementwise primitives on one element: the table that lowers each to LLVM instructions.
+
+A rule takes the function under construction, the operands' elements (one value, or a pair of them
+for complex numbers; scalars, or vectors of any number of lanes) and the op's attributes. The table
+has a rule for real and one for complex elements of each primitive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from weft.compiler.ir.dtypes import DType, f32
+from weft.compiler.ir.graph import Op
+from weft.compiler.lower.llvm import math
+from weft.compiler.lower.llvm.arrays import Element
+from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.scalar import (
+    arithmetic,
+    cipher,
+    complex_circular,
+    complex_powers,
+    conversion,
+    division,
+    logic,
+)
+from weft.compiler.lower.llvm.scalar import complex_arithmetic as parts
+from weft.compiler.lower.llvm.scalar.halves import is_half, narrow, widen
+from weft.compiler.lower.llvm.types import of_dtype
+
+# Rules differ in the number and kind of their operands, which Callable cannot say.
+Emit: TypeAlias = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a primitive is lowered; None where its type rule refuses the dtypes."""
+
+    real: Emit | None
+    complex: Emit | None = None
+    takes_halves: bool = False  # else f16 and bf16 are computed in f32 and rounded at the end
+
+
+def _function(name: str, complex: Emit | None = None) -> Rule:
+    """A function of the library of vector mathematics."""
+
+    def emit(f: Function, *operands: V, **attributes: Any) -> V:
+        return math.call(f, name, *operands, **attributes)
+
+    return Rule(emit, complex)
+
+
+def _same(f: Function, x: Element, **attributes: Any) -> Element:
+    return x
+
+
+def _pow(f: Function, x: V, y: V) -> V:
+    return math.call(f, "pow", x, y) if x.type.is_float else arithmetic.power(f, x, y)
+
+
+RULES: Final[Mapping[str, Rule]] = MappingProxyType(
+    {
+        # arithmetic
+        "neg": Rule(arithmetic.neg, parts.neg, takes_halves=True),
+        "abs": Rule(arithmetic.absolute, parts.absolute, takes_halves=True),
+        "sign": Rule(arithmetic.sign, parts.sign),
+        "add": Rule(Function.add, parts.add),
+        "sub": Rule(Function.sub, parts.sub),
+        "mul": Rule(Function.mul, parts.mul),
+        "div": Rule(Function.divide, parts.div),
+        "pow": Rule(_pow, complex_powers.power),
+        "floor_divide": Rule(division.floor_divide),
+        "remainder": Rule(division.remainder),
+        "fmod": Rule(division.fmod),
+        "maximum": Rule(arithmetic.maximum),
+        "minimum": Rule(arithmetic.minimum),
+        "clamp": Rule(arithmetic.clamp),
+        "hypot": _function("hypot"),
+        "copysign": Rule(arithmetic.copysign, takes_halves=True),
+        "nextafter": Rule(arithmetic.nextafter, takes_halves=True),
+        "floor": Rule(Function.floor),
+        "ceil": Rule(arithmetic.ceil),
+        "trunc": Rule(Function.trunc),
+        "round": Rule(Function.round),
+        # logic
+        "is_nan": Rule(logic.is_nan, parts.is_nan),
+        "is_finite": Rule(logic.is_finite, parts.is_all_finite),
+        "eq": Rule(logic.compare("eq"), parts.eq),
+        "ne": Rule(logic.compare("ne"), parts.ne),
+        "lt": Rule(logic.compare("lt")),
+        "le": Rule(logic.compare("le")),
+        "gt": Rule(logic.compare("gt")),
+        "ge": Rule(logic.compare("ge")),
+        "and": Rule(logic.bitwise("and")),
+        "or": Rule(logic.bitwise("or")),
+        "xor": Rule(logic.bitwise("xor")),
+        "not": Rule(logic.invert),
+        "shift_left": Rule(logic.shift_left),
+        "shift_right": Rule(logic.shift_right),
+        "population_count": Rule(logic.population_count),
+        "select": Rule(logic.select, logic.select, takes_halves=True),
+        # conversion
+        "cast": Rule(conversion.cast, conversion.cast, takes_halves=True),
+        "bitcast": Rule(conversion.bitcast, takes_halves=True),
+        "real": Rule(None, parts.real),
+        "imag": Rule(None, parts.imag),
+        "conj": Rule(None, parts.conj),
+        "complex": Rule(parts.pair),
+        "stop_gradient": Rule(_same, _same, takes_halves=True),
+        "probe": Rule(_same, _same, takes_halves=True),
+        "fence": Rule(_same, _same, takes_halves=True),
+        # special
+        "sqrt": _function("sqrt", complex_powers.sqrt),
+        "rsqrt": _function("rsqrt", complex_powers.rsqrt),
+        "cbrt": _function("cbrt"),
+        "exp": _function("exp", complex_powers.exp),
+        "exp2": _function("exp2", complex_powers.exp2),
+        "expm1": _function("expm1", complex_powers.expm1),
+        "log": _function("log", complex_powers.log),
+        "log2": _function("log2", complex_powers.log2),
+        "log10": _function("log10", complex_powers.log10),
+        "log1p": _function("log1p", complex_powers.log1p),
+        "sin": _function("sin", complex_circular.sin),
+        "cos": _function("cos", complex_circular.cos),
+        "tan": _function("tan", complex_circular.tan),
+        "asin": _function("asin", complex_circular.asin),
+        "acos": _function("acos", complex_circular.acos),
+        "atan": _function("atan", complex_circular.atan),
+        "atan2": _function("atan2"),
+        "sinh": _function("sinh", complex_circular.sinh),
+        "cosh": _function("cosh", complex_circular.cosh),
+        "tanh": _function("tanh", complex_circular.tanh),
+        "asinh": _function("asinh", complex_circular.asinh),
+        "acosh": _function("acosh", complex_circular.acosh),
+        "atanh": _function("atanh", complex_circular.atanh),
+        "sigmoid": _function("sigmoid"),
+        "softplus": _function("softplus"),
+        "erf": _function("erf"),
+        "erfc": _function("erfc"),
+        "erfinv": _function("erfinv"),
+        "lgamma": _function("lgamma"),
+        "digamma": _function("digamma"),
+        "polygamma": _function("polygamma"),
+        "i0e": _function("i0e"),
+        "i1e": _function("i1e"),
+        # random
+        "threefry2x32": Rule(cipher.threefry2x32),
+    }
+)
+
+
+def lower(f: Function, op: Op, operands: Sequence[Element]) -> tuple[Element, ...]:
+    """The elements of an elementwise op's results, from those of its operands."""
+    rule = RULES[op.name]
+    is_complex = any(isinstance(operand, tuple) for operand in operands)
+    emit = rule.complex if is_complex else rule.real
+    assert emit is not None, f"{op.name} has no rule for {'complex' if is_complex else 'real'}"
+    if rule.takes_halves or not any(_is_half_value(operand) for operand in operands):
+        return (emit(f, *operands, **op.attributes),)
+    # LLVM may narrow an operation to f16 itself; fused there, it would miss a rounding.
+    with arithmetic.exact(f):
+        wide = [widen(f, operand) for operand in operands if isinstance(operand, V)]
+        made = emit(f, *wide, **op.attributes)
+        target = of_dtype(op.result.type.dtype)
+        return (narrow(f, made, target) if is_half(target) else made,)
+
+
+def _is_half_value(x: Element) -> bool:
+    return isinstance(x, V) and is_half(x.type)
+
+
+def constant(f: Function, value: Any, dtype: DType, lanes: int) -> Element:
+    """A number known now as an element of a dtype, in all lanes."""
+    type = of_dtype(dtype).with_lanes(lanes)
+    if dtype.is_complex:
+        number = complex(value.item())
+        return f.const(number.real, type), f.const(number.imag, type)
+    return f.const(value.item(), type)
+
+
+# --- reductions ---------------------------------------------------------------------------------
+
+_COMBINERS: Final[Mapping[str, Rule]] = MappingProxyType(
+    {
+        "sum": RULES["add"],
+        "prod": RULES["mul"],
+        "max": RULES["maximum"],
+        "min": RULES["minimum"],
+        "any": RULES["or"],
+        "all": RULES["and"],
+    }
+)
+
+
+def combine(f: Function, kind: str, x: Element, y: Element, dtype: DType) -> Element:
+    """Two partial results of a reduction (sum, prod, max, min, any, all) as one, in the dtype that
+    it accumulates in: f32 for f16 and bf16.
+    """
+    rule = _COMBINERS[kind]
+    emit = rule.complex if dtype.is_complex else rule.real
+    assert emit is not None, f"{kind} has no order for {dtype}"
+    made: Element = emit(f, x, y)
+    return made
+
+
+def identity(kind: str, dtype: DType) -> np.generic:
+    """What a reduction starts with: combined with x it gives x. For f16 and bf16 in f32."""
+    held = f32 if dtype.is_float and dtype.bits == 16 else dtype
+    made: np.generic = held.numpy.type(_start(kind, held))
+    return made
+
+
+def _start(kind: str, dtype: DType) -> int | float:
+    if kind not in ("max", "min"):
+        return int(kind in ("prod", "all"))
+    if dtype.is_bool:
+        return int(kind == "min")
+    if dtype.is_float:
+        return -np.inf if kind == "max" else np.inf
+    limits = np.iinfo(dtype.numpy)
+    return limits.min if kind == "max" else limits.max

@@ -1,0 +1,112 @@
+"""Lowering to native code for this machine's CPU: a graph as LLVM text and what goes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.compiler.artifact import Artifact, HostCall, Native, signature_of
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Size
+from weft.compiler.ir.errors import WeftError
+from weft.compiler.ir.graph import Graph, Op, Value
+from weft.compiler.ir.walk import Rewriter, rebuild
+from weft.compiler.ops import control
+from weft.compiler.ops.regions import inline_here
+
+Array = np.ndarray[Any, Any]
+CALLS = ("call", "checkpoint", "custom_jvp", "custom_vjp")
+# Element strides of a parameter that is not row-major: 0 and 1 are known, None is told by the run.
+Strides = tuple[int | None, ...]
+LONG: int = 20_000  # additions above which a call lets other Python threads run
+
+
+def flatten(graph: Graph) -> Graph:
+    """The graph with called regions in the place of their calls."""
+
+    def rule(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+        if op.name not in CALLS:
+            return None
+        return inline_here(op.regions[0], [rewriter.value(v) for v in op.operands])
+
+    flat = rebuild(graph, rule)
+    while flat is not graph:
+        graph, flat = flat, rebuild(flat, rule)
+    return flat
+
+
+def lower(
+    graph: Graph,
+    compile_text: Callable[[str], bytes],
+    strides: Mapping[int, Strides] | None = None,
+    donated: Mapping[int, int] | None = None,
+) -> tuple[Artifact, Any]:
+    """The graph as machine code made by `compile_text`, and the emitted program for inspection.
+
+    `strides` tells how parameters lie in memory that are not row-major; `donated` which results may
+    be written over which parameters.
+    """
+    from weft.compiler.lower.llvm.driver import host
+    from weft.compiler.lower.llvm.program import emit_program
+
+    graph = flatten(graph)
+    strided: dict[Value, tuple[Size, ...]] = {
+        graph.parameters[number]: _symbolic(number, kinds)
+        for number, kinds in (strides or {}).items()
+    }
+    text, code = emit_program(graph, host(), strided, donated)
+    native = Native(
+        code=compile_text(text),
+        constants=tuple(np.ascontiguousarray(c.array) for c in code.constants),
+        symbols=tuple(code.symbols),
+        strides=tuple(
+            (f"stride.{number}.{axis}", number, axis)
+            for number, kinds in (strides or {}).items()
+            for axis, kind in enumerate(kinds)
+            if kind is None
+        ),
+        defined=tuple(code.defined),
+        late=tuple(code.is_late(result) for result in graph.results),
+        imports=tuple(code.module.outside("scipy_")),
+        sites=tuple(code.sites),
+        hosts=tuple(_host_call(site.op) for site in code.hosts),
+        in_place={number: (donated or {})[number] for number in code.plan.in_place},
+        is_parallel=code.has_parallel_code,
+        is_long=code.has_parallel_code or _has_loops(graph) or bool(code.routines),
+    )
+    return Artifact(graph.name, "cpu", signature_of(graph), None, native), code
+
+
+def _has_loops(graph: Graph) -> bool:
+    return any(op.regions for op in graph.ops) or any(op.name == "host_call" for op in graph.ops)
+
+
+def _symbolic(number: int, kinds: Strides) -> tuple[Size, ...]:
+    return tuple(
+        dims.symbol(f"stride.{number}.{axis}", lower=-(1 << 60)) if kind is None else kind
+        for axis, kind in enumerate(kinds)
+    )
+
+
+def _host_call(op: Op) -> HostCall:
+    def run(*operands: Array) -> Sequence[Array]:
+        types = [
+            result.type.with_shape(array.shape)
+            for result, array in zip(op.results, operands[len(op.operands) :], strict=True)
+        ]
+        attributes = {**op.attributes, "results": tuple(types)}
+        try:
+            made: Sequence[Array] = control.host_call.reference(
+                *operands[: len(op.operands)], **attributes
+            )
+        except WeftError as error:
+            raise error.at(op.location, op.name) from None
+        return made
+
+    return HostCall(
+        tuple(operand.type for operand in op.operands),
+        tuple(result.type for result in op.results),
+        run,
+    )

@@ -1,0 +1,247 @@
+"""What users see of a compiled program: its kernels, what fused and what did not, its memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from weft.compiler.ir.dims import Size
+from weft.compiler.ir.graph import Graph, Op, Result, Value
+from weft.compiler.ir.location import Location
+from weft.compiler.loops.group import Assembly, Group, Node, Single
+from weft.compiler.loops.storage import Buffer, RegionPlan, largest_live_set
+from weft.compiler.loops.text import kernel_text
+
+if TYPE_CHECKING:
+    from weft.compiler.lower.llvm.program import ProgramCode
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One fused loop nest: its readable form, its LLVM text, and how many lanes it uses."""
+
+    name: str
+    text: str
+    llvm: str
+    lanes: int
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.lanes or 1} lanes)\n{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A compiled version of a function, for reading: the graph after all passes, the kernels, the
+    whole program as LLVM text and as assembly.
+    """
+
+    graph: Graph
+    kernels: tuple[Kernel, ...]
+    llvm: str
+
+    @property
+    def assembly(self) -> str:
+        from weft.compiler.lower.llvm import driver
+
+        return driver.assembly(self.llvm)
+
+    def __str__(self) -> str:
+        return "\n\n".join([str(self.graph), *map(str, self.kernels)])
+
+
+def lowered(graph: Graph, code: ProgramCode) -> Lowered:
+    """The views of a program."""
+    kernels = []
+    for _, emitted in code.kernels.values():
+        functions = [
+            function.text()
+            for name, function in code.module.functions.items()
+            if name == emitted.name or name.startswith(f"{emitted.name}.")
+        ]
+        text = kernel_text(emitted.kernel)
+        kernels.append(Kernel(emitted.name, text, "\n".join(functions), emitted.schedule.lanes))
+    return Lowered(graph, tuple(kernels), code.module.text())
+
+
+# --- memory -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """An intermediate array that is in memory when the most is: its type, size and origin."""
+
+    type: str
+    bytes: Size
+    op: str
+    location: Location | None
+
+    def __str__(self) -> str:
+        place = f" {self.location}" if self.location is not None else ""
+        return f"{_amount(self.bytes):>12}  {self.type} of {self.op}{place}"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes of a program: `peak` of intermediate values, the `lower_bound` that no plan could be
+    below (0 where only the run tells sizes), what is `alive` then, and arguments and results.
+    """
+
+    peak: Size
+    lower_bound: int
+    alive: tuple[Alive, ...]
+    arguments: Size
+    results: Size
+
+    def __str__(self) -> str:
+        lines = [
+            f"intermediate values: {_amount(self.peak)} at the peak, "
+            f"{_amount(self.lower_bound)} alive at once",
+            f"arguments {_amount(self.arguments)}, results {_amount(self.results)}",
+            *[f"  {item}" for item in self.alive],
+        ]
+        return "\n".join(lines)
+
+
+def memory_of(graph: Graph, code: ProgramCode) -> Memory:
+    """The memory that a program's plan takes."""
+    alive = largest_live_set(code.plan.temporaries)
+    bound = sum(int(-(-buffer.bytes // 64) * 64) for buffer in alive)
+    shown = sorted(alive, key=lambda buffer: -int(buffer.bytes))
+    return Memory(
+        code.plan.bytes,
+        bound,
+        tuple(_alive(buffer) for buffer in shown),
+        _bytes(graph.parameters),
+        _bytes(graph.results),
+    )
+
+
+def _alive(buffer: Buffer) -> Alive:
+    value = buffer.value
+    op = value.op if isinstance(value, Result) else None
+    location = op.location if op is not None else None
+    return Alive(str(value.type), buffer.bytes, op.name if op else "?", location)
+
+
+def _bytes(values: Sequence[Value]) -> Size:
+    total: Size = 0
+    for value in values:
+        total = total + value.type.size * value.type.dtype.itemsize
+    return total
+
+
+def _amount(size: Size) -> str:
+    if not isinstance(size, int):
+        return f"{size} bytes"
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= scale:
+            return f"{size / scale:.2f} {unit}"
+    return f"{size} bytes"
+
+
+# --- explain ------------------------------------------------------------------------------------
+
+
+def explanation(code: ProgramCode) -> list[str]:
+    """What became a kernel, what runs on its own, and what was not fused, and why."""
+    lines: list[str] = []
+    _explain_region(code.plan, lines, "  ")
+    memory = memory_of(code.graph, code)
+    lines.append(
+        f"  memory: {_amount(memory.peak)} of intermediate values, at least "
+        f"{_amount(memory.lower_bound)}"
+    )
+    return lines
+
+
+def _explain_region(plan: RegionPlan, lines: list[str], indent: str) -> None:
+    for node in plan.nodes:
+        lines += [f"{indent}{line}" for line in _node_lines(node)]
+        if isinstance(node, Single) and node.op in plan.controls:
+            for body in plan.controls[node.op].bodies:
+                _explain_region(body, lines, indent + "  ")
+    stored = {value for value in plan.holders if isinstance(value, Result)}
+    seen: set[tuple[Op, str]] = set()
+    for refusal in plan.partition.refusals:
+        key = (refusal.producer, refusal.reason)
+        if key in seen or refusal.producer.results[0] not in stored:
+            continue
+        seen.add(key)
+        into = f" into {_named(refusal.consumer)}" if refusal.consumer is not None else ""
+        lines.append(f"{indent}not fused: {_named(refusal.producer)}{into}: {refusal.reason}")
+
+
+def _node_lines(node: Node) -> list[str]:
+    match node:
+        case Single():
+            return [_named(node.op)]
+        case Assembly():
+            assert isinstance(node.result, Result)
+            pieces = [line for group in node.groups for line in _group_lines(group)]
+            return [f"pieces of {_named(node.result.op)}", *[f"  {line}" for line in pieces]]
+        case Group():
+            return _group_lines(node)
+
+
+def _group_lines(group: Group) -> list[str]:
+    ops = {ref.value.op: None for ref in group.entries if isinstance(ref.value, Result)}
+    loops = " x ".join(str(loop.size) for loop in group.loops) or "once"
+    counts = Counter(op.name for op in ops)
+    names = ", ".join(f"{n} {name}" if n > 1 else name for name, n in counts.items())
+    if not group.loops and not group.reduce_loops:
+        return [f"number: {names}"] if names else []
+    places = dict.fromkeys(_place(op.location) for op in ops if op.location is not None)
+    where = (
+        f" ({', '.join(list(places)[:4])}{', ...' if len(places) > 4 else ''})" if places else ""
+    )
+    return [f"kernel over {loops}: {names or 'copy'}{where}"]
+
+
+def _place(location: Location) -> str:
+    return f"{location.file.rsplit('/', 1)[-1]}:{location.line}"
+
+
+def _named(op: Op) -> str:
+    return f"{op.name} {op.location}" if op.location is not None else op.name
+
+
+# --- not a number -------------------------------------------------------------------------------
+
+
+def why_nan(graph: Graph, arguments: Sequence[Any]) -> str:
+    """Which op first made a NaN: the graph as it was traced, op by op."""
+    import numpy as np
+
+    from weft.compiler.ir.evaluate import evaluate
+
+    for parameter, argument in zip(graph.parameters, arguments, strict=True):
+        if _has(argument, np.isnan):
+            return f"the argument {parameter.name} holds NaN already"
+    infinite: list[str] = []
+
+    class Found(Exception):
+        pass
+
+    def observe(op: Op, results: Sequence[Any]) -> None:
+        if op.regions:
+            return
+        if not infinite and any(_has(result, np.isinf) for result in results):
+            infinite.append(f"{_named(op)} made an infinity before that")
+        for result in results:
+            if _has(result, np.isnan):
+                places = np.argwhere(np.isnan(result))
+                first = tuple(int(i) for i in places[0])
+                share = f"{len(places)} of {result.size} elements"
+                raise Found(f"{_named(op)} made the first NaN: {share}, the first at {first}")
+
+    try:
+        evaluate(graph, list(arguments), observe=observe)
+    except Found as found:
+        return "\n".join([str(found), *infinite])
+    return "no op made a NaN"
+
+
+def _has(array: Any, test: Any) -> bool:
+    return getattr(array.dtype, "kind", "") in "fc" and bool(test(array).any())
