@@ -195,6 +195,7 @@ probe = OpDef(
     transpose=lambda op, cotangents, linear: cotangents,
 )
 
+
 def _infer_fence(x: ArrayType, *, fuse: bool) -> ArrayType:
     return x
 

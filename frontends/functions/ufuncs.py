@@ -345,7 +345,9 @@ def _loop(
     asked = tuple([_stand_in(key) for key in keys])
     wanted = None if result is None else _stand_in(result.numpy)
     if all(isinstance(key, type) for key in asked):
-        asked = tuple([_dtype_of_scalar(key, wanted) for key in asked])
+        # As in NumPy, the number of an operator with one operand does not follow the result.
+        held = wanted if ufunc.nin > 1 else None
+        asked = tuple([_dtype_of_scalar(key, held) for key in asked])
     signature = (*[None] * ufunc.nin, *[wanted] * ufunc.nout)
     try:
         resolved = ufunc.resolve_dtypes(

@@ -46,8 +46,9 @@ def host() -> Target:
     return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), found.flatten(), width)
 
 
+@functools.cache
 def target_machine(target: Target) -> Any:
-    """LLVM's code generator for a target."""
+    """LLVM's code generator for a target; one serves all modules, under the lock."""
     import llvmlite.binding as llvm
 
     made = llvm.Target.from_triple(target.triple)

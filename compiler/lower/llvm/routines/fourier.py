@@ -23,7 +23,12 @@ from weft.compiler.lower.llvm.routines.fourier_kinds import Kind, kind_of
 from weft.compiler.lower.llvm.routines.fourier_lanes import transform_lanes
 from weft.compiler.lower.llvm.routines.fourier_lengths import Engine, is_smooth, make_engine
 from weft.compiler.lower.llvm.routines.fourier_roots import SplitRoots
-from weft.compiler.lower.llvm.routines.fourier_rows import Elements, pointers_of, transform
+from weft.compiler.lower.llvm.routines.fourier_rows import (
+    Elements,
+    pointers_of,
+    prepare_scratch,
+    transform,
+)
 from weft.compiler.lower.llvm.routines.fourier_stages import Complex, Planes
 from weft.compiler.lower.llvm.types import I64, PTR, Type
 
@@ -364,6 +369,7 @@ class _Rows:
         memory = env.workspace(f, times(f, room, t.type.itemsize))
         planes = Planes(memory, f.element(memory, t.type, size))
         scratch = f.element(memory, t.type, times(f, size, 2))
+        prepare_scratch(f, plan, scratch)
         shared = env if is_long else None
         with f.range(begin, end) as row:
             starts = rows.row_starts(f, arrays, t.axis, row)

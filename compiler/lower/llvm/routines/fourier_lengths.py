@@ -190,6 +190,7 @@ def _compute_factors(
         # The place of -j; that of 0 is beyond the end, where nothing reads it.
         spectrum.store(f, conjugate(value), f.sub(whole, j))
     scratch = env.workspace(f, times(f, plan.scratch_numbers(f), type.itemsize))
+    fourier_rows.prepare_scratch(f, plan, scratch)
     fourier_rows.transform(f, plan, spectrum, spectrum, scratch)
     factor = f.const(1.0, type) / f.const(whole, I64).to(type)
     with f.range(0, whole) as k:

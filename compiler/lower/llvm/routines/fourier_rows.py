@@ -187,6 +187,19 @@ def _build_height(f: Function) -> None:
 # --- transforms ---------------------------------------------------------------------------------
 
 
+def prepare_scratch(f: Function, plan: RowPlan, scratch: V) -> None:
+    """Clear what `transform` reads but never writes: chance numbers there could be very slow ones."""
+    if sizes.is_known(plan.height) and plan.height % plan.lanes == 0:
+        return
+    half = sizes.floor_divide(f, plan.matrix_numbers(f), 2)
+    vector = plan.type.with_lanes(plan.lanes)
+    first = times(f, plan.height, plan.pitch(f))
+    for plane in range(2):
+        begin = f.element(scratch, plan.type, times(f, half, plane))
+        with f.range(first, half, plan.lanes) as i:
+            f.store(f.const(0.0, vector), f.element(begin, plan.type, i))
+
+
 class Elements:
     """The elements of a row where they come from and go to, if that is not planes."""
 

@@ -17,8 +17,8 @@ from weft.compiler.lower.llvm.types import I64, PTR, U64, VOID, Type
 # The longest rows that the network sorts faster than the radix sort does, by the bits of keys: as
 # few bits take few passes. Measured with vectors of 64 bytes, for keys alone, for records, and for
 # too few rows to fill vectors.
-_NETWORK_MOST: Final = {64: (4096, 1024, 96), 32: (1024, 1024, 64), 16: (512, 256, 48)}
-_NETWORK_MOST_SHORT: Final = (256, 64, 32)
+_NETWORK_MOST: Final = {64: (8192, 1024, 96), 32: (768, 2048, 48), 16: (1024, 512, 32)}
+_NETWORK_MOST_SHORT: Final = (384, 192, 16)
 
 # Bits of a digit of the radix sort: 256 places to write to at once are what caches can follow.
 _DIGIT: Final = 8

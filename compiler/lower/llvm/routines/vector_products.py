@@ -126,11 +126,11 @@ class _Maker:
         start = matrix.moved(f, f.mul(row, matrix.strides[0]))
         with f.range(0, matrix.shape[1]) as k:
             x = splat(f, read(f, vector, f.mul(k, vector.strides[0]), 0, self.sums), lanes)
-            for number_, total in enumerate(totals):
-                place = f.mul(k, matrix.strides[1]) + number_ * lanes
+            for n, total in enumerate(totals):
+                place = f.mul(k, matrix.strides[1]) + n * lanes
                 total.set(self.add(total.get(), read(f, start, place, lanes, self.sums), x))
-        for number_, total in enumerate(totals):
-            write(f, result, row + number_ * lanes, total.get(), self.sums)
+        for n, total in enumerate(totals):
+            write(f, result, row + n * lanes, total.get(), self.sums)
 
     # --- anything ---
 
