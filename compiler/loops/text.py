@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 
 from weft.compiler.ir.graph import Op
 from weft.compiler.loops.expression import (
@@ -31,7 +32,12 @@ class _Writer:
         self.kernel = kernel
         loops = (*kernel.outer, *kernel.inner)
         self.loops: dict[Loop, str] = {loop: f"i{n}" for n, loop in enumerate(loops)}
-        self.names: dict[Ref, str] = {ref: f"v{n}" for n, ref in enumerate(kernel.entries)}
+        self.names: dict[Ref, str] = {}
+        numbers = count()
+        for ref, entry in kernel.entries.items():
+            source = entry.source  # a place that is only called otherwise keeps its name
+            known = self.names[source] if isinstance(source, Ref) else None
+            self.names[ref] = known or f"v{next(numbers)}"
 
     def text(self) -> str:
         kernel = self.kernel
@@ -42,7 +48,8 @@ class _Writer:
             lines.append("in order")
         lines.append(f"for {self._loops(kernel.outer)}:" if kernel.outer else "once:")
         for entry in kernel.entries.values():
-            lines.append(f"  {self.names[entry.ref]} = {self._entry(entry)}")
+            if not isinstance(entry.source, Ref):
+                lines.append(f"  {self.names[entry.ref]} = {self._entry(entry)}")
         for stage in kernel.stages:
             lines += [f"  {line}" for line in self._stage(stage)]
         return "\n".join(lines)
@@ -89,7 +96,8 @@ class _Writer:
                 return self._index(source.index)
             case Apply():
                 operands = ", ".join(self.names[ref] for ref in source.operands)
-                return f"{source.op.name}({operands}){_attributes(source.op)}.{source.number}"
+                part = f".{source.number}" if len(source.op.results) > 1 else ""
+                return f"{source.op.name}({operands}){_attributes(source.op)}{part}"
             case Combined():
                 return f"{source.kind}({', '.join(self.names[ref] for ref in source.operands)})"
             case Choose():

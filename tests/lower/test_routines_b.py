@@ -308,13 +308,13 @@ def matrix_products(draw: st.DrawFn) -> Case:
     if batch and is_repeated:
         rhs = np.broadcast_to(rhs[:1], rhs.shape)
     into = draw(st.sampled_from((None, None, *dtypes.ALL)))
-    if into is not None and into.is_inexact and dtype in INTEGERS:
+    promoted = None if into is None else dtypes.promote(dtypes.dtype(dtype), into)
+    if promoted is not None and promoted.is_inexact and dtype in INTEGERS:
         # Small enough that sums are of about the size of their terms.
         lhs, rhs = lhs % 7, rhs % 7
     n = len(batch)
     axes = {"lhs_batch": tuple(range(n)), "rhs_batch": tuple(range(n))}
     attributes: dict[str, Any] = {"lhs_contract": (n + 1,), "rhs_contract": (n,), **axes}
-    promoted = None if into is None else dtypes.promote(dtypes.dtype(dtype), into)
     return Case(dot_general, [lhs, rhs], {**attributes, "dtype": promoted}, 36 * depth)
 
 

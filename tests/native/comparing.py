@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
+import weft as wf
 from tests.native.random_graphs import random_array
 from weft.compiler.ir import dims
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Graph
+from weft.compiler.ops.regions import inline_here
 from weft.compiler.passes.pipeline import Pass, optimise
 from weft.frontends import native
+from weft.frontends.functions import core
 
 Array = np.ndarray[Any, Any]
 LAYOUTS = (
@@ -106,3 +109,55 @@ def assert_equal(made: Array, wanted: Array, name: str) -> None:
             f"{name} {made.dtype}{list(made.shape)} differs in {len(places)} elements, first at "
             f"{at}: {made[at]}, expected {wanted[at]}"
         )
+
+
+# --- the whole way of a call --------------------------------------------------------------------
+
+
+def as_function(graph: Graph) -> Callable[..., Any]:
+    """A Python function that traces to the ops of a graph."""
+
+    def function(*arguments: Any) -> Any:
+        made = inline_here(graph.region, [core.lift(argument) for argument in arguments])
+        return tuple([core.wrap(value) for value in made])
+
+    return function
+
+
+def assert_stub_is_right(graph: Graph, arguments: Sequence[Array], others: Sequence[Array]) -> None:
+    """That a jitted function gives the right results: at first, again through its call stub, for
+    other arguments, and for those that it may write over.
+    """
+    specs = [parameter.type for parameter in graph.parameters]
+    call = wf.jit(as_function(graph), specs=specs)
+    try:
+        for given in (arguments, arguments, others, arguments):
+            _assert_call_is_right(graph, call, given)
+        _assert_donation_is_right(graph, others)
+    except Exception as error:
+        raise AssertionError(f"{error}\n{graph}") from error
+
+
+def _assert_call_is_right(
+    graph: Graph, call: Callable[..., Any], arguments: Sequence[Array]
+) -> None:
+    before = [array.copy() for array in arguments]
+    made = call(*arguments)
+    wanted = evaluate(graph, [native_order(array) for array in before])
+    for number, (new, old) in enumerate(zip(made, wanted, strict=True)):
+        assert_equal(new, np.asarray(old), f"result {number}")
+    for number, (now, then) in enumerate(zip(arguments, before, strict=True)):
+        assert_equal(now, then, f"argument {number}, after the call")
+    for number, result in enumerate(made):
+        others = (*arguments, *made[:number])
+        assert not any(np.may_share_memory(result, other) for other in others), "results share"
+
+
+def _assert_donation_is_right(graph: Graph, arguments: Sequence[Array]) -> None:
+    wanted = evaluate(graph, [native_order(array) for array in arguments])
+    specs = [parameter.type for parameter in graph.parameters]
+    call = wf.jit(as_function(graph), specs=specs, donate=range(len(arguments)))
+    for _ in range(2):
+        made = call(*[np.array(native_order(array)) for array in arguments])
+        for number, (new, old) in enumerate(zip(made, wanted, strict=True)):
+            assert_equal(new, np.asarray(old), f"result {number}, with donated arguments")

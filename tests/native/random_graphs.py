@@ -128,7 +128,9 @@ class Program:
         if not inexact:
             return self.note(ops.cast(x, dtype=dtype), math.inf)
         x = self.fit(x, SMALL if given.is_integer else 100)
-        if dtype.name == "u8" and not given.is_complex:
+        if given.is_complex and not dtype.is_complex:
+            x = self.note(ops.real(x), self.bound(x))
+        if dtype.name == "u8":
             x = self.note(ops.abs_(x), self.bound(x))
         return self.note(ops.cast(x, dtype=dtype), self.bound(x))
 
