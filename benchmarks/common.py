@@ -46,7 +46,9 @@ def start(description: str) -> argparse.Namespace:
     os.environ["OMP_WAIT_POLICY"] = "passive"  # a peer's idle threads must not disturb the next
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     if options.threads == 1:
-        os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+        os.environ["XLA_FLAGS"] = (
+            "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+        )
     import weft as wf
 
     wf.set_num_threads(options.threads)

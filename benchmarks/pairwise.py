@@ -8,7 +8,6 @@ memory from before the first call is shown.
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -33,13 +32,25 @@ def energy(xp: Any) -> Function:
     return total
 
 
-def kernel_sum(xp: Any) -> Function:
-    """The sum of a squared-exponential kernel between two sets of points, with weights."""
+def squared_exponential(xp: Any, x: Any, y: Any, length: Any) -> Any:
+    d = x[:, None, :] - y[None, :, :]
+    return xp.exp(-0.5 * xp.sum(d * d, axis=-1) / (length * length))
+
+
+def weighted(xp: Any) -> Function:
+    """The sum of a kernel between two sets of points, with weights."""
 
     def total(x: Any, y: Any, weights: Any, length: Any) -> Any:
-        d = x[:, None, :] - y[None, :, :]
-        r2 = xp.sum(d * d, axis=-1) / (length * length)
-        return xp.sum((xp.exp(-0.5 * r2) @ weights) ** 2)
+        return xp.sum(weights[None, :] * squared_exponential(xp, x, y, length))
+
+    return total
+
+
+def product(xp: Any) -> Function:
+    """The squared norm of a kernel matrix times a vector."""
+
+    def total(x: Any, y: Any, weights: Any, length: Any) -> Any:
+        return xp.sum((squared_exponential(xp, x, y, length) @ weights) ** 2)
 
     return total
 
@@ -54,7 +65,8 @@ def inputs(name: str) -> tuple[Any, ...]:
 
 CASES: dict[str, tuple[Callable[[Any], Function], tuple[int, ...]]] = {
     "n-body": (energy, (0,)),
-    "rbf": (kernel_sum, (0, 1, 2, 3)),
+    "rbf": (weighted, (0, 1, 2, 3)),
+    "matvec": (product, (0, 1, 2, 3)),
 }
 
 
@@ -97,17 +109,20 @@ def run_of(contender: str, name: str) -> Run | None:
 
 
 def peak_bytes(contender: str, name: str) -> int:
-    """What the peak memory of a process grows by in its first calls."""
+    """What the peak memory of a process grows by in its first calls, which compile."""
     run = run_of(contender, name)
     assert run is not None
-    module = peer(contender)
-    if contender != "torch":  # the compiler's own memory belongs to neither
-        small = (module or np).ones if contender == "weft" else module.numpy.ones
-        small(3)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = high_water_bytes()
     for _ in range(3):
         run()
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    return high_water_bytes() - before
+
+
+def high_water_bytes() -> int:
+    """The most physical memory that this process ever had."""
+    with open("/proc/self/status") as file:
+        lines = dict(line.split(":", 1) for line in file)
+    return int(lines["VmHWM"].split()[0]) * 1024
 
 
 def show_memory(name: str, contenders: list[str], options: argparse.Namespace) -> None:

@@ -6,16 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft.compiler.ir import dims, errors, solving
-from weft.compiler.ir.dims import Size
+from weft.compiler.ir.dims import Size, Symbol
 from weft.compiler.ir.errors import ArgumentError, DTypeError, ShapeError, WeftError
-from weft.compiler.ir.graph import Graph
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.types import ArrayType, format_shape
+
+if TYPE_CHECKING:
+    from weft.compiler.ir.graph import Graph
 
 Array = np.ndarray[Any, Any]
 Entry = Callable[[Sequence[Array], dict[str, int]], list[Array]]
@@ -28,6 +30,15 @@ class Signature:
     names: tuple[str, ...]
     parameters: tuple[ArrayType, ...]
     results: tuple[ArrayType, ...]
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The symbolic sizes of the parameters, in order of first use."""
+        found: dict[Symbol, None] = {}
+        for type in self.parameters:
+            for size in type.shape:
+                found.update(dict.fromkeys(sorted(dims.symbols(size), key=str)))
+        return tuple(found)
 
     def bind(self, arguments: Sequence[Array]) -> dict[str, int]:
         """Check the arguments and return the values of the symbolic sizes; raises with the

@@ -20,12 +20,12 @@ from weft.compiler.ir.errors import ShapeError, TraceError, WeftError
 from weft.compiler.ir.graph import Constant, Parameter, Result, Value
 from weft.compiler.ir.types import Shape
 from weft.frontends import views
+from weft.frontends.arguments import Scalar
 from weft.frontends.functions import core, indexing
 from weft.frontends.functions.namespace import BY_NUMPY, GENERALISED, MAIN
 from weft.frontends.functions.ufuncs import apply_operator, apply_ufunc, emitter
 from weft.frontends.trace import (
     ArrayLike,
-    Scalar,
     Trace,
     Tracer,
     current_trace,

@@ -17,9 +17,10 @@ from weft.compiler.ir.graph import Graph, Region
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ir.walk import inline
 from weft.frontends import tree
+from weft.frontends.arguments import Leaf, describe_leaf, function_name
 from weft.frontends.array import start_trace
 from weft.frontends.trace import Tracer, find_trace
-from weft.frontends.tracing import Leaf, describe_leaf, function_name, lift_results
+from weft.frontends.tracing import lift_results
 
 
 @dataclass(frozen=True, slots=True)

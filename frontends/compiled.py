@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import RLock
 from types import MethodType
@@ -12,36 +13,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from weft.compiler.ir.ambient import active
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import ArgumentError
-from weft.compiler.ir.graph import Graph
 from weft.compiler.ir.types import ArrayType
-from weft.compiler.lower import reference
-from weft.compiler.ops import control
 from weft.frontends import tree
-from weft.frontends.array import start_trace
-from weft.frontends.spec import spec
-from weft.frontends.trace import Trace, find_trace
-from weft.frontends.tracing import (
-    Call,
-    Leaf,
-    Signature,
-    Traced,
-    describe_leaf,
-    large_constants,
-    lift_results,
-    run,
-    trace_call,
-)
+from weft.frontends.arguments import Call, Leaf, Signature, describe_leaf
+from weft.frontends.stored import Shelf, Stored
 from weft.frontends.versions import donated_results, why_traced
-from weft.runtime.program import Program
 from weft.runtime.stub import MISS
 from weft.runtime.threads import limited
 
+# The tracer, the passes and the compiler are loaded when a program has to be made: a process that
+# finds its programs on disk needs none of them.
 if TYPE_CHECKING:
+    from weft.compiler.ir.graph import Graph
     from weft.compiler.lower.llvm.program import ProgramCode
     from weft.compiler.passes.pipeline import Pass, PassLike, Report
+    from weft.frontends.native import CpuProgram
     from weft.frontends.report import Lowered, Memory
+    from weft.frontends.trace import Trace
+    from weft.frontends.tracing import Traced
 
 BACKENDS: Final = ("cpu", "reference")
 CACHE_SIZE: Final = 256
@@ -50,16 +42,46 @@ LARGE_CONSTANT_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Specialisation:
-    """One compiled version of a function: the graph as it was traced and after all passes, and what
-    runs it.
-    """
+class Made:
+    """What tracing gave: the graph as it was traced and after all passes, and what passes did."""
 
     traced: Traced
     graph: Graph
-    program: Callable[[Sequence[Any]], list[Any]]
     report: Report | None
-    reason: str
+    donated: dict[int, int]
+
+
+class Specialisation:
+    """One compiled version of a function: what runs it, and what it was made of. A program that
+    was found on disk is traced only if somebody asks for its graph.
+    """
+
+    def __init__(self, make: Callable[[], Made], reason: str, shelf: Shelf | None) -> None:
+        self.reason = reason
+        self.shelf = shelf
+        self.program: Callable[[Sequence[Any]], list[Any]]
+        self.parameters: tuple[ArrayType, ...]
+        self.out_tree: tree.TreeDef
+        self._make = make
+        self._made: Made | None = None
+
+    @property
+    def made(self) -> Made:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    @property
+    def traced(self) -> Traced:
+        return self.made.traced
+
+    @property
+    def graph(self) -> Graph:
+        return self.made.graph
+
+    @property
+    def report(self) -> Report | None:
+        return self.made.report
 
 
 class CompiledFunction:
@@ -87,7 +109,9 @@ class CompiledFunction:
             raise ArgumentError(f"there is no backend {backend!r}; there is {', '.join(BACKENDS)}")
         self.function = function
         self.backend = backend
-        self._column = _column(passes, backend == "cpu" if optimise is None else optimise)
+        self._passes = tuple(passes or ())
+        self._optimise = backend == "cpu" if optimise is None else optimise
+        self._column = _column(self._passes, self._optimise) if self._passes else None
         self.signature = Signature(function, static_argnums, static_argnames)
         self._specs = None if specs is None else self._spec_types(specs)
         self._donate = (donate,) if isinstance(donate, int) else tuple(donate)
@@ -100,7 +124,7 @@ class CompiledFunction:
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        trace = find_trace()
+        trace = _trace_in_force()
         if trace is None and not kwargs:
             for stub in self._stubs:
                 result = stub(*args)
@@ -118,13 +142,13 @@ class CompiledFunction:
         with limited(self._threads):
             results = specialisation.program(arrays)
         self._add_stub(specialisation, call)
-        return tree.unflatten(specialisation.traced.out_tree, results)
+        return tree.unflatten(specialisation.out_tree, results)
 
     def _arrays(self, specialisation: Specialisation, call: Call) -> list[Any]:
-        parameters = specialisation.traced.graph.parameters
+        types = specialisation.parameters
         return [
-            np.asarray(value, _passed_dtype(leaf, parameter.type.dtype).numpy)
-            for value, leaf, parameter in zip(call.values, call.leaves, parameters, strict=True)
+            np.asarray(value, _passed_dtype(leaf, type.dtype).numpy)
+            for value, leaf, type in zip(call.values, call.leaves, types, strict=True)
         ]
 
     def _add_stub(self, specialisation: Specialisation, call: Call) -> None:
@@ -132,7 +156,7 @@ class CompiledFunction:
         make = getattr(specialisation.program, "stub", None)
         if make is None or self._threads is not None:
             return
-        stub = make(call, specialisation.traced.out_tree)
+        stub = make(call, specialisation.out_tree)
         if stub is not None:
             with self._lock:
                 self._stubs = (stub, *self._stubs[: MOST_STUBS - 1])
@@ -154,6 +178,19 @@ class CompiledFunction:
     def why_retraced(self) -> str:
         """Why each compiled version was made: what differed from those before."""
         return "\n".join(self._reasons) or f"{self.signature.name} has not been compiled yet"
+
+    def explain_cache(self) -> str:
+        """For each compiled version, whether it was found on disk, kept there, or why not."""
+        if not self._cache:
+            return f"{self.signature.name} has not been compiled yet"
+        return "\n".join(self._kept(item) for item in self._cache.values())
+
+    def _kept(self, item: Specialisation) -> str:
+        types = ", ".join(map(str, item.parameters))
+        note = (
+            f"the backend {self.backend} keeps nothing" if item.shelf is None else item.shelf.note
+        )
+        return f"{self.signature.name}({types}): {note or 'not compiled yet'}"
 
     def why_nan(self, *args: Any, **kwargs: Any) -> str:
         """Which op first makes a NaN for these arguments; for gradients, the forward op that it
@@ -212,6 +249,8 @@ class CompiledFunction:
     def _spec_types(self, specs: Sequence[Any]) -> list[ArrayType | None]:
         leaves, treedef = tree.flatten(tuple(specs))
         self._spec_tree = treedef
+        from weft.frontends.spec import spec
+
         return [None if leaf is Ellipsis else spec(leaf) for leaf in leaves]
 
     def _specialise(self, call: Call) -> Specialisation:
@@ -232,11 +271,45 @@ class CompiledFunction:
 
     def _compile(self, call: Call) -> Specialisation:
         reason = why_traced(self.signature.name, call, list(self._cache))
+        kind = replace(call, values=())  # so that no array of the user is kept
+        shelf = self._shelf(kind) if self.backend == "cpu" else None
+        item = Specialisation(functools.partial(self._make, kind), reason, shelf)
+        stored = None if shelf is None else shelf.find()
+        if stored is not None:
+            self._use(item, stored)
+            return item
+        traced = item.traced
+        if shelf is not None:
+            shelf.confirm()
+        item.parameters = tuple([p.type for p in traced.graph.parameters])
+        item.out_tree = traced.out_tree
+        item.program = _program(self.backend, item, self._tiered)
+        return item
+
+    def _make(self, call: Call) -> Made:
+        from weft.frontends.tracing import trace_call
+
+        if self._column is None:
+            self._column = _column((), self._optimise)
         traced = trace_call(self.function, self.signature.name, call)
         graph, report = _optimised(traced.graph, self._column)
         donated = donated_results(graph, call, self._donate) if self._donate else {}
-        program = _program(self.backend, graph, donated, self._tiered)
-        return Specialisation(traced, graph, program, report, reason)
+        return Made(traced, graph, report, donated)
+
+    def _shelf(self, call: Call) -> Shelf:
+        """Where programs for calls of this kind are kept between processes."""
+        from weft.frontends.native import disk
+
+        options = (self.signature.name, self._optimise, self._donate)
+        return Shelf(disk(), self.function, call, options, refused=_not_kept(self._passes))
+
+    def _use(self, item: Specialisation, stored: Stored) -> None:
+        """Run what was found on disk."""
+        item.parameters = stored.artifact.signature.parameters
+        item.out_tree = stored.out_tree
+        program = _native_program(item, stored.donated)
+        program.link(stored.artifact)
+        item.program = program
 
     def _with_specs(self, call: Call) -> Call:
         """The call with declared types in place of those of the arrays that came."""
@@ -255,6 +328,10 @@ class CompiledFunction:
 
     def _call_traced(self, call: Call, trace: Trace) -> Any:
         """Inside another trace: one `call` op, whose region is this function."""
+        from weft.compiler.ops import control
+        from weft.frontends.array import start_trace
+        from weft.frontends.tracing import lift_results, run
+
         inner = start_trace(trace)
         with inner.active():
             tracers = [
@@ -272,17 +349,43 @@ class CompiledFunction:
         return tree.unflatten(out_tree, [trace.wrap(result) for result in results])
 
 
+def _trace_in_force() -> Trace | None:
+    """The trace that this call is a part of; there is none before the tracer is loaded."""
+    if active.get() is None:
+        return None
+    from weft.frontends.trace import find_trace
+
+    return find_trace()
+
+
+def _not_kept(passes: Sequence[PassLike]) -> str:
+    """Why programs are not kept on disk, whatever the function is."""
+    if passes:
+        return "it has passes of its own"
+    return "WEFT_DUMP asks for every pass" if os.environ.get("WEFT_DUMP") else ""
+
+
 def _program(
-    backend: str, graph: Graph, donated: dict[int, int], tiered: bool
+    backend: str, item: Specialisation, tiered: bool
 ) -> Callable[[Sequence[Any]], list[Any]]:
     """The graph on a backend; the native one is loaded only when it is asked for."""
     if backend == "reference":
-        return Program(reference.lower(graph))
-    from weft.frontends.native import CpuProgram
+        from weft.compiler.lower import reference
+        from weft.runtime.program import Program
+
+        return Program(reference.lower(item.graph))
+    program = _native_program(item, item.made.donated)
+    if not tiered:
+        return program
     from weft.frontends.tiers import Tiered
 
-    program = CpuProgram(graph, donated)
-    return Tiered(program) if tiered else program
+    return Tiered(program)
+
+
+def _native_program(item: Specialisation, donated: Mapping[int, int]) -> CpuProgram:
+    from weft.frontends.native import CpuProgram
+
+    return CpuProgram(lambda: item.graph, donated, item.shelf, lambda: item.out_tree)
 
 
 def _column(passes: Sequence[PassLike] | None, optimise: bool) -> list[Pass]:
@@ -373,6 +476,8 @@ def _report(item: Specialisation, backend: str) -> list[str]:
         f"  backend: {backend}",
         f"  ops: {counts.total()} ({kinds})" if kinds else "  ops: none",
     ]
+    from weft.frontends.tracing import large_constants
+
     for constant in large_constants(graph, LARGE_CONSTANT_BYTES):
         place = f", used {constant.location}" if constant.location is not None else ""
         lines.append(

@@ -20,11 +20,11 @@ from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import control, conversion, shape
 from weft.compiler.ops.arithmetic import add
 from weft.frontends import tree
+from weft.frontends.arguments import function_name
 from weft.frontends.eager import eager
 from weft.frontends.functions import core
 from weft.frontends.spec import spec
 from weft.frontends.trace import ArrayLike, Trace, Tracer, current_trace
-from weft.frontends.tracing import function_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import arithmetic, control, conversion
 from weft.frontends import tree
+from weft.frontends.arguments import parameter_names
 from weft.frontends.caller import caller_location
 from weft.frontends.closures import flatten_arguments
 from weft.frontends.control import Body, trace_body, unify
 from weft.frontends.eager import eager
 from weft.frontends.functions import core
 from weft.frontends.trace import Tracer, current_trace, find_trace
-from weft.frontends.tracing import parameter_names
 
 
 class _Custom:

@@ -1,4 +1,4 @@
-"""Derivatives of functions: grad, vjp, jvp and what is made of them.
+"""Derivatives of functions: what is behind grad, vjp, jvp, and what is made of them.
 
 A function is traced to a region, the region is transformed, and the result is applied; so these
 compose with each other and with control flow, and work inside `jit` as well as outside.
@@ -21,56 +21,14 @@ from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops.helpers import zeros
 from weft.compiler.transforms import derive
 from weft.frontends import tree
+from weft.frontends.arguments import describe_leaf, parameter_names
 from weft.frontends.caller import caller_location
 from weft.frontends.closures import Arguments, Closure, apply_region, close, flatten_arguments
 from weft.frontends.functions.ufuncs import apply_ufunc
 from weft.frontends.trace import find_trace
-from weft.frontends.tracing import describe_leaf, parameter_names
 
 
-def grad(
-    function: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    probes: Sequence[str] = (),
-) -> Callable[..., Any]:
-    """The gradient of a scalar function with respect to arguments (the first by default).
-
-    With `has_aux` the function returns (value, anything) and the result is (gradient, anything).
-    With `probes` the result is (gradient, {name: gradient of the intermediate that `wf.probe(name,
-    x)` names}).
-
-    >>> import numpy as np, weft as wf
-    >>> wf.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
-    array([2., 4.])
-    """
-
-    @functools.wraps(function, updated=())
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        called = functools.partial(function, **kwargs) if kwargs else function
-        value, made = _differentiate(called, args, argnums, has_aux, probes, want_value=False)
-        return (made, value[1]) if has_aux else made
-
-    return gradient
-
-
-def value_and_grad(
-    function: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    probes: Sequence[str] = (),
-) -> Callable[..., Any]:
-    """The value of a scalar function and its gradient, computed together; see `grad`."""
-
-    @functools.wraps(function, updated=())
-    def both(*args: Any, **kwargs: Any) -> Any:
-        called = functools.partial(function, **kwargs) if kwargs else function
-        return _differentiate(called, args, argnums, has_aux, probes, want_value=True)
-
-    return both
-
-
-def _differentiate(
+def differentiate(
     function: Callable[..., Any],
     args: Sequence[Any],
     argnums: int | Sequence[int],
@@ -78,7 +36,7 @@ def _differentiate(
     probes: Sequence[str],
     want_value: bool,
 ) -> tuple[Any, Any]:
-    """The value (None where a scalar is not wanted) and the gradient."""
+    """The value (None where a scalar is not wanted) and the gradient; see `gradients`."""
     arguments = flatten_arguments(_name(function), parameter_names(function), args)
     chosen = chosen_arguments(argnums, len(args), function)
     marked = marked_leaves(arguments, chosen, function)

@@ -11,11 +11,11 @@ from weft.compiler.ir.dims import Dim
 from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.types import ArrayType
 from weft.frontends import tree
+from weft.frontends.arguments import describe_leaf, parameter_names
 from weft.frontends.caller import caller_location
 from weft.frontends.closures import flatten_arguments
 from weft.frontends.differentiation import (
     chosen_arguments,
-    grad,
     jvp,
     linearize,
     marked_leaves,
@@ -25,7 +25,7 @@ from weft.frontends.differentiation import (
 from weft.frontends.eager import eager
 from weft.frontends.functions import core
 from weft.frontends.functions.diagonals import eye
-from weft.frontends.tracing import describe_leaf, parameter_names
+from weft.frontends.gradients import grad
 from weft.frontends.vectorize import vmap
 
 

@@ -10,22 +10,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from weft.compiler.abi import PARALLEL
+from weft.compiler.artifact import Artifact
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Atom, Dim, Maximum, Symbol
-from weft.compiler.ir.graph import Graph
-from weft.compiler.lower import native
-from weft.compiler.lower.native import Strides
+from weft.compiler.ir.types import ArrayType
 from weft.frontends import tree
-from weft.frontends.tracing import Call
-from weft.runtime import signatures
+from weft.frontends.arguments import Call
+from weft.frontends.stored import Shelf, environment
+from weft.runtime import signatures, symbols
 from weft.runtime.cache import Cache, open_cache
+from weft.runtime.native import Library
 from weft.runtime.program import NativeProgram
 from weft.runtime.signatures import Unsupported
 from weft.runtime.stub import Caller
 from weft.runtime.threads import Pool
 
 if TYPE_CHECKING:
+    from weft.compiler.ir.graph import Graph
     from weft.compiler.lower.llvm.program import ProgramCode
+    from weft.compiler.lower.native import Strides
 
 Array = np.ndarray[Any, Any]
 COPIED_BYTES: Final = 1 << 16  # a smaller argument is copied rather than compiled for as it lies
@@ -42,19 +46,50 @@ def disk() -> Cache:
 @functools.cache
 def caller() -> Caller:
     """The process's one thread pool and call stub."""
+    return Caller(_support("stub"), Pool(_support("pool")))
+
+
+def _support(name: str) -> bytes:
+    """Code that all programs share, found on disk without loading what makes it."""
+    made_of = environment()
+    key = None if made_of is None else _key(repr(made_of), name)
+    found = None if key is None else disk().get(key)
+    if found is None:
+        found = _make_support(name)
+        if key is not None:
+            disk().put(key, found)
+    return found
+
+
+def _make_support(name: str) -> bytes:
     from weft.compiler.lower.llvm.driver import host
+    from weft.compiler.lower.llvm.routines import gemm
     from weft.compiler.lower.llvm.support.pool import pool_text
     from weft.compiler.lower.llvm.support.stub import stub_text
 
-    triple = host().triple
-    return Caller(compile_text(stub_text(triple)), Pool(compile_text(pool_text(triple))))
+    if name == "products":
+        names = " ".join(gemm.symbol(dtype) for dtype in gemm.DTYPES)
+        return names.encode() + b"\n" + compile_text(gemm.text())
+    return compile_text({"stub": stub_text, "pool": pool_text}[name](host().triple))
+
+
+@functools.cache
+def _products() -> Library:
+    """Matrix products, which programs are linked to."""
+    names, _, code = _support("products").partition(b"\n")
+    return Library(code, names.decode().split(), {PARALLEL: caller().pool.parallel})
+
+
+def support(name: str) -> int:
+    """The address of a function that programs import."""
+    return _products().address(name) if name.startswith("weft_") else symbols.address(name)
 
 
 def compile_text(text: str) -> bytes:
     """Object code of LLVM text, from the disk if it was compiled before."""
     from weft.compiler.lower.llvm import driver
 
-    key = hashlib.blake2b(f"{driver.host().key}\n{text}".encode(), digest_size=20).hexdigest()
+    key = _key(driver.host().key, text)
     found = disk().get(key)
     if found is None:
         found = driver.compile_text(text)
@@ -62,32 +97,55 @@ def compile_text(text: str) -> bytes:
     return found
 
 
+def _key(target: str, text: str) -> str:
+    return hashlib.blake2b(f"{target}\n{text}".encode(), digest_size=20).hexdigest()
+
+
 class CpuProgram:
     """A graph on this machine's CPU: one native program for row-major arguments, and others for
     arguments that lie in memory in other ways.
+
+    The graph may come as a function, called when it is first needed: programs that are on the
+    shelf do not need it. `out_tree` is what the shelf keeps with them.
     """
 
-    def __init__(self, graph: Graph, donated: Mapping[int, int] | None = None) -> None:
-        self.graph = graph
+    def __init__(
+        self,
+        graph: Graph | Callable[[], Graph],
+        donated: Mapping[int, int] | None = None,
+        shelf: Shelf | None = None,
+        out_tree: Callable[[], tree.TreeDef] | None = None,
+    ) -> None:
+        self._graph = graph
         self.donated = dict(donated or {})
+        self._shelf = shelf
+        self._out_tree = out_tree
         self._programs: dict[tuple[tuple[int, Strides], ...], NativeProgram] = {}
         self._code: ProgramCode | None = None
 
     @property
+    def graph(self) -> Graph:
+        return self._graph() if callable(self._graph) else self._graph
+
+    @property
     def code(self) -> ProgramCode:
         """The emitted program, for inspection."""
-        self.program()
-        assert self._code is not None
-        return self._code
+        with _lock:
+            if self._code is None:
+                self._lower(())
+            assert self._code is not None
+            return self._code
 
     def __call__(self, arguments: Sequence[Array]) -> list[Array]:
-        strides: dict[int, Strides] = {}
-        plain: list[Array] = []
-        for number, argument in enumerate(arguments):
-            array = _usable(argument)
-            if not array.flags.c_contiguous:
-                strides[number] = _strides(array)
-            plain.append(array)
+        plain = [_usable(argument) for argument in arguments]
+        for number in self.donated.values():
+            if not _is_free(number, plain):
+                plain[number] = np.array(plain[number], order="C")
+        strides = {
+            number: _strides(array)
+            for number, array in enumerate(plain)
+            if not array.flags.c_contiguous
+        }
         return self.program(strides)(plain)
 
     def program(self, strides: Mapping[int, Strides] | None = None) -> NativeProgram:
@@ -95,19 +153,35 @@ class CpuProgram:
         key = tuple(sorted((strides or {}).items(), key=lambda item: item[0]))
         with _lock:
             if key not in self._programs:
-                lowered = native.lower(self.graph, compile_text, strides, self.donated)
-                self._programs[key] = NativeProgram(lowered[0], caller())
-                if not key:
-                    self._code = lowered[1]
+                shelf = self._shelf if key else None  # who made this object looked there first
+                stored = None if shelf is None else shelf.find(key)
+                artifact = self._lower(key) if stored is None else stored.artifact
+                self.link(artifact, key)
             return self._programs[key]
+
+    def link(self, artifact: Artifact, strides: tuple[tuple[int, Strides], ...] = ()) -> None:
+        """Let an artifact run for arguments of these strides."""
+        self._programs[strides] = NativeProgram(artifact, caller(), support)
+
+    def _lower(self, key: tuple[tuple[int, Strides], ...]) -> Artifact:
+        from weft.compiler.lower import native
+
+        artifact, code = native.lower(self.graph, compile_text, dict(key), self.donated)
+        if not key:
+            self._code = code
+        if self._shelf is not None and self._out_tree is not None:
+            self._shelf.keep(artifact, self._out_tree(), self.donated, key)
+        return artifact
 
     def stub(self, call: Call, out_tree: tree.TreeDef) -> Callable[..., Any] | None:
         """A builtin for calls like this one; None where calls need Python."""
         try:
-            arguments = _arguments(call, self.graph)
-            output = _output(out_tree, iter(range(len(self.graph.results))))
-            known = tuple(signatures.Symbol(s.name, s.lower, s.upper) for s in self.graph.symbols)
-            return self.program().stub(arguments, _sizes, output, known)
+            program = self.program()
+            signature = program.artifact.signature
+            arguments = _arguments(call, signature.parameters)
+            output = _output(out_tree, iter(range(len(signature.results))))
+            known = tuple(signatures.Symbol(s.name, s.lower, s.upper) for s in signature.symbols)
+            return program.stub(arguments, _sizes, output, known)
         except Unsupported:
             return None
 
@@ -126,6 +200,13 @@ def _usable(array: Array) -> Array:
     return array
 
 
+def _is_free(number: int, arrays: Sequence[Array]) -> bool:
+    """Whether a donated array can be written over: it may be, and no other argument lies there."""
+    others = [*arrays[:number], *arrays[number + 1 :]]
+    mine = arrays[number]
+    return mine.flags.writeable and not any(np.may_share_memory(mine, other) for other in others)
+
+
 def _strides(array: Array) -> Strides:
     known = {0: 0, array.itemsize: 1}
     return tuple(known.get(stride) for stride in array.strides)
@@ -134,20 +215,20 @@ def _strides(array: Array) -> Strides:
 # --- what stubs are told ------------------------------------------------------------------------
 
 
-def _arguments(call: Call, graph: Graph) -> tuple[signatures.Argument, ...]:
+def _arguments(call: Call, types: Sequence[ArrayType]) -> tuple[signatures.Argument, ...]:
     """The arguments of a call as trees."""
     positional, keywords = call.treedef.children()
     if keywords.num_leaves or call.has_static_keywords:
         raise Unsupported("it is called with keywords")
     static = dict(call.static)
-    leaves = iter(zip(call.values, graph.parameters, strict=True))
+    leaves = iter(zip(call.values, types, strict=True))
 
     def argument(spec: tree.TreeDef, number: int | None = None) -> signatures.Argument:
         if number in static:
             return signatures.Same(static[number])
         if spec.is_leaf():
-            value, parameter = next(leaves)
-            return _leaf(value, parameter.type.dtype.numpy, _sizes(parameter.type.shape))
+            value, declared = next(leaves)
+            return _leaf(value, declared.dtype.numpy, _sizes(declared.shape))
         items = tuple(argument(child) for child in spec.children())
         if spec.type is type(None):
             return signatures.Same(None)

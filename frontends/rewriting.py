@@ -32,9 +32,9 @@ from weft.compiler.rewrite.pattern import (
     uniform_value,
 )
 from weft.compiler.rewrite.rule import Exactness, Rule
+from weft.frontends.arguments import function_name
 from weft.frontends.array import start_trace
 from weft.frontends.spec import spec
-from weft.frontends.tracing import function_name
 
 Function: TypeAlias = Callable[..., Any]
 Types: TypeAlias = tuple[ArrayType, ...]

@@ -17,18 +17,18 @@ from weft.compiler.ir.types import ArrayType
 from weft.compiler.transforms.colouring import Colouring, colour_jacobian, colour_symmetric
 from weft.compiler.transforms.sparsity import jacobian_pattern
 from weft.frontends import tree
+from weft.frontends.arguments import Leaf, parameter_names
 from weft.frontends.caller import caller_location
 from weft.frontends.closures import Arguments, close, flatten_arguments
 from weft.frontends.compiled import jit
 from weft.frontends.differentiation import (
     chosen_arguments,
-    grad,
     linearize,
     marked_leaves,
     vjp,
 )
+from weft.frontends.gradients import grad
 from weft.frontends.trace import find_trace
-from weft.frontends.tracing import Leaf, parameter_names
 from weft.frontends.vectorize import vmap
 
 Array = np.ndarray[Any, Any]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.compiler.lower import reference
+from weft.frontends.arguments import Call
 from weft.frontends.native import CpuProgram
-from weft.frontends.tracing import Call
 from weft.runtime.program import Program
 
 if TYPE_CHECKING:

@@ -17,15 +17,15 @@ import numpy as np
 from weft.compiler.ir.ambient import active
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Dim
-from weft.compiler.ir.dtypes import DType, bool_, c128, f64, i64, is_supported
+from weft.compiler.ir.dtypes import DType, i64, is_supported
 from weft.compiler.ir.errors import ArgumentError, TraceError, WeftError
 from weft.compiler.ir.graph import Constant, Parameter, Region, Result, Value
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.types import ArrayType, Shape
 from weft.compiler.ops.shape import dim_value
+from weft.frontends.arguments import Scalar, scalar_dtype
 from weft.frontends.caller import Locator
 
-Scalar: TypeAlias = bool | int | float | complex
 ArrayLike: TypeAlias = "Tracer | np.ndarray[Any, Any] | np.generic | Scalar | Dim | Sequence[Any]"
 
 
@@ -312,15 +312,6 @@ def user_line() -> Location | None:
     """The user's line that is running, if a trace is in force."""
     trace = find_trace()
     return trace.locate() if trace is not None and trace.locate is not None else None
-
-
-def scalar_dtype(scalar: Scalar) -> DType:
-    """The dtype of a Python scalar on its own."""
-    if isinstance(scalar, bool):
-        return bool_
-    if isinstance(scalar, int):
-        return i64
-    return f64 if isinstance(scalar, float) else c128
 
 
 def type_of_operand(operand: ArrayLike) -> ArrayType:

@@ -3,54 +3,16 @@
 from __future__ import annotations
 
 import functools
-import inspect
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from weft.compiler.ir.dtypes import is_supported
 from weft.compiler.ir.errors import ArgumentError
 from weft.compiler.ir.graph import Constant, Graph, Value
-from weft.compiler.ir.types import ArrayType, type_of
 from weft.frontends import tree
+from weft.frontends.arguments import Call, Signature, short
 from weft.frontends.array import start_trace
-from weft.frontends.caller import caller_location
-from weft.frontends.trace import Trace, Tracer, scalar_dtype
-
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """One array argument: its name, its type, and whether it came as a Python scalar."""
-
-    name: str
-    type: ArrayType
-    weak: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """The arguments of a call, taken apart: arrays in `values` (described by `leaves`), the rest in
-    `static`.
-    """
-
-    leaves: tuple[Leaf, ...]
-    values: tuple[Any, ...]
-    treedef: tree.TreeDef
-    static: tuple[tuple[int | str, Any], ...]
-
-    @property
-    def has_static_keywords(self) -> bool:
-        return any(isinstance(place, str) for place, _ in self.static)
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What a trace depends on."""
-        kinds = tuple([(leaf.type, leaf.weak) for leaf in self.leaves])
-        static = tuple([(place, tree.told_apart(value)) for place, value in self.static])
-        return self.treedef, kinds, static
+from weft.frontends.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,92 +21,6 @@ class Traced:
 
     graph: Graph
     out_tree: tree.TreeDef
-
-
-class Signature:
-    """The parameters of a Python function: which are static, and what the others are called."""
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        static_argnums: int | Iterable[int] = (),
-        static_argnames: str | Iterable[str] = (),
-    ) -> None:
-        self.name = function_name(function)
-        self.names = parameter_names(function)
-        keywords = keyword_names(function)
-        numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-        names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-        self._check_known(names, numbers, [*self.names, *keywords])
-        self.static_names = {
-            *names,
-            *(self.names[n] for n in numbers if abs(n) <= len(self.names) - (n >= 0)),
-        }
-        self.static_numbers = {*numbers, *(self.names.index(n) for n in names if n in self.names)}
-
-    def _check_known(
-        self, names: tuple[str, ...], numbers: tuple[int, ...], known: list[str]
-    ) -> None:
-        for name in names:
-            if known and name not in known:
-                raise ArgumentError(
-                    f"static_argnames: {self.name} has no argument {name!r}; it has {known}"
-                )
-        for number in numbers:
-            if not isinstance(number, int):
-                raise ArgumentError(f"static_argnums: {number!r} is no position")
-
-    def take_apart(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
-        """Separate arrays from static arguments; raises ArgumentError for what is neither."""
-        static: list[tuple[int | str, Any]] = []
-        dynamic_args: list[Any] = list(args)
-        for number, arg in enumerate(args):
-            if number in self.static_numbers or number - len(args) in self.static_numbers:
-                static.append((number, _hashable(arg, self.argument_name(number))))
-                dynamic_args[number] = None
-        dynamic_kwargs = dict(kwargs)
-        for name in sorted(kwargs):
-            if name in self.static_names:
-                static.append((name, _hashable(kwargs[name], name)))
-                del dynamic_kwargs[name]
-        values, paths, treedef = tree.flatten_with_names((tuple(dynamic_args), dynamic_kwargs))
-        leaves = [self._leaf(path, value) for path, value in zip(paths, values, strict=True)]
-        return Call(tuple(leaves), tuple(values), treedef, tuple(static))
-
-    def argument_name(self, number: int) -> str:
-        return self.names[number] if number < len(self.names) else f"args.{number}"
-
-    def _leaf(self, path: str, value: Any) -> Leaf:
-        group, _, rest = path.partition(".")
-        if group == "0":
-            number, _, inner = rest.partition(".")
-            rest = ".".join(part for part in (self.argument_name(int(number)), inner) if part)
-        return describe_leaf(rest, value, self.name)
-
-
-def describe_leaf(name: str, value: Any, function: str) -> Leaf:
-    """The name and type of an argument; raises ArgumentError if it is no array, number or spec."""
-    if isinstance(value, Tracer):
-        return Leaf(name, value.type, value.weak)
-    if isinstance(value, ArrayType):
-        return Leaf(name, value)
-    if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
-        return Leaf(name, ArrayType(scalar_dtype(value)), weak=not isinstance(value, bool))
-    if not isinstance(value, np.ndarray | np.generic) and hasattr(value, "__array__"):
-        value = np.asarray(value)
-    if isinstance(value, np.ndarray | np.generic):
-        if is_supported(value.dtype):
-            return Leaf(name, type_of(value))
-        raise ArgumentError(
-            f"the argument {name} of {function} has dtype {value.dtype}, which is not supported",
-            location=caller_location(),
-        )
-    raise ArgumentError(
-        f"the argument {name} of {function} is a {type(value).__name__} ({_short(value)}), not an "
-        "array, a number or a pytree of them; if it is an option, make it static: "
-        f'static_argnames=("{name.split(".")[0]}",)',
-        location=caller_location(),
-    )
 
 
 def trace_call(function: Callable[..., Any], name: str, call: Call) -> Traced:
@@ -187,7 +63,7 @@ def _lift_result(leaf: Any, path: str, trace: Trace, name: str) -> Value:
     except ArgumentError:
         where = f"the result {path}" if path else "the result"
         raise ArgumentError(
-            f"{where} of {name} is a {type(leaf).__name__} ({_short(leaf)}), not an array or a "
+            f"{where} of {name} is a {type(leaf).__name__} ({short(leaf)}), not an array or a "
             "number"
         ) from None
 
@@ -220,48 +96,6 @@ def trace(
     return traced
 
 
-def function_name(function: Callable[..., Any]) -> str:
-    """A name for a graph: the function's, in letters that the text form allows."""
-    name = getattr(function, "__name__", type(function).__name__)
-    return re.sub(r"\W", "", name) or "function"
-
-
 def large_constants(graph: Graph, least_bytes: int) -> list[Constant]:
     """The constants of a graph that take at least so many bytes."""
     return [constant for constant in graph.constants if constant.array.nbytes >= least_bytes]
-
-
-def parameter_names(function: Callable[..., Any]) -> list[str]:
-    """The names of a function's positional parameters."""
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return _names_of_kinds(function, positional)
-
-
-def keyword_names(function: Callable[..., Any]) -> list[str]:
-    """The names of a function's keyword-only parameters."""
-    return _names_of_kinds(function, (inspect.Parameter.KEYWORD_ONLY,))
-
-
-def _names_of_kinds(function: Callable[..., Any], kinds: tuple[Any, ...]) -> list[str]:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    return [parameter.name for parameter in parameters if parameter.kind in kinds]
-
-
-def _hashable(value: Any, name: str) -> Any:
-    try:
-        hash(value)
-    except TypeError:
-        raise ArgumentError(
-            f"the static argument {name} is a {type(value).__name__}, which cannot be hashed; "
-            "use a tuple or another immutable value",
-            location=caller_location(),
-        ) from None
-    return value
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."

@@ -14,11 +14,11 @@ from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import ArrayType, format_shape
 from weft.compiler.transforms import derive
 from weft.frontends import tree
+from weft.frontends.arguments import Leaf, parameter_names
 from weft.frontends.caller import caller_location
 from weft.frontends.closures import Arguments, apply_region, close, flatten_arguments
 from weft.frontends.eager import eager
 from weft.frontends.functions import core
-from weft.frontends.tracing import Leaf, parameter_names
 
 
 def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:

@@ -5,17 +5,19 @@ memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from weft.compiler.ir.graph import Graph
-from weft.frontends.tracing import Call
+from weft.frontends.arguments import Call
+
+if TYPE_CHECKING:
+    from weft.compiler.ir.graph import Graph
 
 
 def why_traced(name: str, call: Call, known: Sequence[Any]) -> str:
     """What is new about a call, compared with the version that is most like it."""
     if not known:
         return f"{name}: first call"
-    differences = [_differences(call, key) for key in known]
+    differences = [_differences(call, key) for key in reversed(known)]  # of equals, the latest
     nearest = min(differences, key=len)
     return f"{name}: " + ("; ".join(nearest) or "the version was dropped from the cache")
 

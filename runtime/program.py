@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from weft.compiler.abi import CONSTANTS, PARALLEL, RUN_WORDS, Run
+from weft.compiler.abi import CONSTANTS, PARALLEL, RUN_WORDS, Failed, Run
 from weft.compiler.artifact import Array, Artifact, HostCall, Native, concrete
 from weft.runtime import signatures, symbols
 from weft.runtime.native import Library
-from weft.runtime.stub import Caller, Record, words
+from weft.runtime.stub import Caller, Record, no_arena_memory, words
 
 _BYTES = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 _HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
@@ -38,13 +38,16 @@ class Program:
 class NativeProgram:
     """Native code of an artifact, linked, with what it needs to be called."""
 
-    def __init__(self, artifact: Artifact, caller: Caller) -> None:
+    def __init__(
+        self, artifact: Artifact, caller: Caller, support: Callable[[str], int] = symbols.address
+    ) -> None:
+        """`support` gives the addresses of what the code imports."""
         assert artifact.native is not None
         self.artifact = artifact
         self.native: Native = artifact.native
         self.caller = caller
         self._constants = words([array.ctypes.data for array in self.native.constants])
-        imports = {name: symbols.address(name) for name in self.native.imports}
+        imports = {name: support(name) for name in self.native.imports}
         imports[PARALLEL] = caller.pool.parallel
         imports[CONSTANTS] = ctypes.addressof(self._constants)
         self.library = Library(self.native.code, ("entry", "arena_bytes"), imports)
@@ -112,8 +115,10 @@ class NativeProgram:
         if self._host is not None:
             self._host.raise_failure()
         error = record[Run.ERROR]
-        if error == -1:
+        if error == Failed.INTERRUPTED:
             raise KeyboardInterrupt
+        if error == Failed.ARENA_MEMORY:
+            no_arena_memory(record[Run.DETAIL1])
         details = record[Run.DETAIL0 : Run.DETAIL2 + 1]
         raise self.native.sites[error - 1].exception(details)
 
@@ -181,8 +186,10 @@ def _run_host(host: HostCall, table: Any) -> None:
         shape = [table[place + 1 + axis] for axis in range(type.rank)]
         arrays.append(_view(table[place], shape, type.dtype.numpy))
         place += 1 + type.rank
-    results = host.function(*arrays)
-    for target, result in zip(arrays[len(host.operands) :], results, strict=True):
+    count = len(host.operands)
+    # The function may keep its operands, whose memory is soon used for something else.
+    results = host.function(*[array.copy() for array in arrays[:count]], *arrays[count:])
+    for target, result in zip(arrays[count:], results, strict=True):
         target[...] = result
 
 

@@ -16,7 +16,7 @@ import ctypes
 import math
 import os
 import struct
-import sysconfig
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -268,12 +268,16 @@ class _Failure:
             number = record[Run.DETAIL0]
             _no_result_memory(self.results[number], number, bytes)
         if error == abi.Failed.ARENA_MEMORY:
-            raise MemoryError(f"there is no memory for {bytes:,} bytes of intermediate values")
+            no_arena_memory(bytes)
         if error == abi.Failed.INTERRUPTED:
             raise KeyboardInterrupt
         if self.on_error is not None:
             self.on_error(record)
         raise RuntimeError(f"the program failed at its site {error - 1}: {record[2:5]}")
+
+
+def no_arena_memory(bytes: int) -> NoReturn:
+    raise MemoryError(f"there is no memory for {bytes:,} bytes of intermediate values")
 
 
 def _no_result_memory(result: Result, number: int, bytes: int) -> NoReturn:
@@ -358,7 +362,7 @@ def _numpy_table() -> Any:
 
 def _check_layouts() -> None:
     """That the fields of objects are where native code looks for them."""
-    if sysconfig.get_config_var("Py_GIL_DISABLED") or ctypes.sizeof(ctypes.c_void_p) != 8:
+    if "free-threading" in sys.version or ctypes.sizeof(ctypes.c_void_p) != 8:
         raise Unsupported("call stubs need a 64-bit Python with a GIL")
     probe = np.zeros((3, 5, 7), np.float32)[:, 1:, ::2]
     owner = np.empty(1)

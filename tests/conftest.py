@@ -25,6 +25,14 @@ if os.environ.get("CI"):
 
 
 @pytest.fixture(autouse=True)
+def _no_stored_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every program is compiled here: what a test changed in the compiler must not be kept, and
+    what an earlier run kept must not stand in for the compiler.
+    """
+    monkeypatch.setattr("weft.frontends.stored.environment", lambda: None)
+
+
+@pytest.fixture(autouse=True)
 def _round_trips(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     if request.node.get_closest_marker("counts_ops") is not None:
         yield

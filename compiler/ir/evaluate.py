@@ -110,7 +110,7 @@ def _run_op(
     try:
         computed = op.definition.reference(*operands, **attributes)
     except WeftError as error:
-        raise error.at(op.location, op.name) from None
+        raise error.at(op.location, op.name) from error.__cause__
     outputs = computed if isinstance(computed, tuple | list) else (computed,)
     return [_conform(array, result.type) for array, result in zip(outputs, op.results, strict=True)]
 

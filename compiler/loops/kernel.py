@@ -8,9 +8,10 @@ into memory, counted in elements.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
@@ -59,6 +60,8 @@ class Argument:
     number: int
     dtype: DType
 
+
+_TELLING: Final = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, math.inf, -math.inf))
 
 Source: TypeAlias = "Load | Argument | Expression | Reduction"
 
@@ -196,8 +199,10 @@ class _Builder:
 
     def _leaf(self, ref: Ref) -> Source:
         value = ref.value
-        if isinstance(value, Constant) and not value.type.rank:
+        if isinstance(value, Constant) and not value.type.rank and not _is_passed(value):
             return Literal(value.array, value.type.dtype)
+        if isinstance(value, Constant) and not value.type.rank:
+            return Argument(self.arguments.setdefault(value, len(self.arguments)), value.type.dtype)
         layout = self.layout_of(value, False)
         if layout is None:
             return Argument(self.arguments.setdefault(value, len(self.arguments)), value.type.dtype)
@@ -239,6 +244,13 @@ class _Builder:
             write = Write(store.source, array, position, store.place.guards, dtype, store.kind)
             stage(level, store.place.loops | store.source.loops).writes.append(write)
         return sorted(stages.values(), key=lambda s: (s.level, bool(s.writes)))
+
+
+def _is_passed(value: Constant) -> bool:
+    """Whether a number is given to the kernel rather than written into it, so that kernels that
+    differ in it only are one. Numbers that make code simpler are written in.
+    """
+    return value.type.dtype.is_float and float(value.array) not in _TELLING
 
 
 def _outer_loops(group: Group) -> tuple[Loop, ...]:

@@ -282,6 +282,8 @@ class Partition:
 
     def _would_wait_for_itself(self, result: Result, group: Group) -> bool:
         """Whether something that reads the value's array must run before the group."""
+        if group in self._array_users.get(result, []):
+            return True  # it reads the array too, as what a reshape or a fence made of it
         seen: set[Node] = set()
         stack = [node for node in self._users_of(result) if node is not group]
         while stack:
@@ -331,7 +333,7 @@ class Partition:
             self._refuse(op, group, "the kernel reduces over other axes already")
             return False
         sizes = reduced_sizes(op)
-        if short_axes(result.type.shape) and self._weights[op.operands[0]] > REPEATED_COST:
+        if short_axes(result.type.shape) and self._weights.get(op.operands[0], 0) > REPEATED_COST:
             self._refuse(op, group, "its short last axis is written out in a kernel of its own")
             return False
         if not fits_row(sizes, [loop.size for loop in outer]):

@@ -17,7 +17,7 @@ from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
 from weft.compiler.loops.group import Assembly, Group, Node, Reduction, Single
 from weft.compiler.loops.index import row_major, total
 from weft.compiler.loops.kernel import Layout
-from weft.compiler.loops.order import reads
+from weft.compiler.loops.order import reads, view_base
 from weft.compiler.loops.partition import Partition
 
 ALIGNMENT: Final = 64
@@ -78,7 +78,7 @@ class RegionPlan:
         return self.partition.nodes
 
     def layout(self, value: Value) -> Layout:
-        """Where an array lies; views by strides of arrays included."""
+        """Where an array lies."""
         if value in self.strided:
             return self.strided[value]
         held = self.partition.resolve(value)
@@ -86,8 +86,22 @@ class RegionPlan:
             return self.strided[held]
         if held in self.holders:
             return Layout(self.holders[held], 0, row_major(value.type.shape))
-        assert isinstance(value, Result), f"{value} has no memory"
-        return _view_layout(value.op, self.layout(value.op.operands[0]))
+        raise AssertionError(f"{value} has no memory")
+
+    def operand_layout(self, value: Value) -> Layout:
+        """Where a routine reads an operand: through all views by strides, also those that others
+        have as arrays, as these may be made later.
+        """
+        views: list[Op] = []
+        base = view_base(value)
+        while value is not base:
+            assert isinstance(value, Result)
+            views.append(value.op)
+            value = value.op.operands[0]
+        layout = self.layout(base)
+        for op in reversed(views):
+            layout = _view_layout(op, layout)
+        return layout
 
 
 def _view_layout(op: Op, base: Layout) -> Layout:

@@ -69,7 +69,7 @@ def lower(
         ),
         defined=tuple(code.defined),
         late=tuple(code.is_late(result) for result in graph.results),
-        imports=tuple(code.module.outside("scipy_")),
+        imports=tuple([*code.module.outside("scipy_"), *code.module.outside("weft_gemm_")]),
         sites=tuple(code.sites),
         hosts=tuple(_host_call(site.op) for site in code.hosts),
         in_place={number: (donated or {})[number] for number in code.plan.in_place},
@@ -102,7 +102,7 @@ def _host_call(op: Op) -> HostCall:
                 *operands[: len(op.operands)], **attributes
             )
         except WeftError as error:
-            raise error.at(op.location, op.name) from None
+            raise error.at(op.location, op.name) from error.__cause__
         return made
 
     return HostCall(

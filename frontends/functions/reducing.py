@@ -20,6 +20,7 @@ from weft.compiler.ops.indexing import gather
 from weft.compiler.ops.logic import and_, is_nan, ne, not_, or_, select
 from weft.compiler.ops.ordering import top_k
 from weft.compiler.ops.shape import pad
+from weft.frontends.arguments import Scalar
 from weft.frontends.functions.core import (
     broadcast_value,
     cast,
@@ -33,7 +34,7 @@ from weft.frontends.functions.core import (
     trace_error,
     transpose,
 )
-from weft.frontends.trace import ArrayLike, Scalar
+from weft.frontends.trace import ArrayLike
 
 Axis: TypeAlias = "int | Sequence[int] | None"
 

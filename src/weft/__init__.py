@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from weft.frontends.custom import custom_jvp as custom_jvp
     from weft.frontends.custom import custom_vjp as custom_vjp
     from weft.frontends.custom import straight_through as straight_through
-    from weft.frontends.differentiation import grad as grad
     from weft.frontends.differentiation import jvp as jvp
     from weft.frontends.differentiation import linear_transpose as linear_transpose
     from weft.frontends.differentiation import linearize as linearize
-    from weft.frontends.differentiation import value_and_grad as value_and_grad
     from weft.frontends.differentiation import vjp as vjp
+    from weft.frontends.gradients import grad as grad
+    from weft.frontends.gradients import value_and_grad as value_and_grad
     from weft.frontends.jacobians import hessian as hessian
     from weft.frontends.jacobians import hvp as hvp
     from weft.frontends.jacobians import jacfwd as jacfwd
@@ -89,7 +89,8 @@ _MODULES = {
     "weft.frontends.control": _CONTROL,
     "weft.frontends.convolve": "avg_pool conv max_pool",
     "weft.frontends.custom": "custom_jvp custom_vjp straight_through",
-    "weft.frontends.differentiation": "grad jvp linear_transpose linearize value_and_grad vjp",
+    "weft.frontends.differentiation": "jvp linear_transpose linearize vjp",
+    "weft.frontends.gradients": "grad value_and_grad",
     "weft.frontends.jacobians": "hessian hvp jacfwd jacobian jacrev",
     "weft.frontends.rewriting": "rewrite",
     "weft.frontends.sparse_derivatives": "sparse_hessian sparse_jacobian sparsity_pattern",

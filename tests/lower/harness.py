@@ -15,6 +15,7 @@ from weft.compiler.ir.graph import Op
 from weft.compiler.lower.llvm.arrays import Array, Env
 from weft.compiler.lower.llvm.driver import compile_text, host
 from weft.compiler.lower.llvm.emit import Function, Module, V
+from weft.compiler.lower.llvm.routines import gemm
 from weft.compiler.lower.llvm.types import I64, PTR, VOID, of_dtype
 from weft.runtime.native import Library
 
@@ -28,6 +29,9 @@ def link(module: Module, name: str, imports: dict[str, int] | None = None) -> tu
     run, task, data, count, _ = f.arguments
     f.call_pointer(task, VOID, [run, data, f.const(0, I64), count])
     f.ret()
+    for dtype_ in gemm.DTYPES:  # programs are linked to these; here they are part of the module
+        if module.outside(gemm.symbol(dtype_)):
+            gemm.define(module, dtype_)
     library = Library(compile_text(module.text()), [name], imports)
     return library, library.address(name)
 

@@ -222,10 +222,11 @@ def edged(rng: np.random.Generator, shape: Sequence[int], of: DType) -> Any:
     return np.where(rng.random(shape) < 0.2, special, values).astype(of.numpy)
 
 
+# Every dtype, one way quickly and the other way among the slow tests.
 BOTH_WAYS = [
-    pytest.param(of, descending, marks=[pytest.mark.slow] if (i % 2 == 0) == descending else [])
+    pytest.param(of, way, marks=[pytest.mark.slow] if (i % 2 == 0) == way else [])
     for i, of in enumerate(dtypes.ALL)
-    for descending in (False, True)
+    for way in (False, True)
 ]
 
 
@@ -311,7 +312,7 @@ def test_sort_of_drawn_floats(values: list[float], count: int) -> None:
 @pytest.mark.parametrize(
     "of", [dtypes.f64, dtypes.bf16, dtypes.i32, dtypes.bool_, dtypes.c64], ids=str
 )
-@pytest.mark.parametrize("k,largest", [(1, True), (5, False), (5, True), (40, False)])
+@pytest.mark.parametrize("k,largest", [(1, True), (5, False), (40, True)])
 def test_top_k_keeps_the_first_of_equals(of: DType, k: int, largest: bool) -> None:
     native_top_k = compiled(ordering_ops.top_k, ((of, 2),), k=k, axis=1, largest=largest)
     rng = np.random.default_rng(12)
@@ -338,9 +339,9 @@ def test_top_k_of_known_sizes(shape: tuple[int, int], k: int, axis: int) -> None
     assert_same_bits(run(ordering_ops.top_k, [x], attributes), expected)
 
 
-@pytest.mark.parametrize("of", dtypes.ALL, ids=str)
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_searchsorted_finds_places_among_equals(of: DType, side: str) -> None:
+@pytest.mark.parametrize("of,right", BOTH_WAYS)
+def test_searchsorted_finds_places_among_equals(of: DType, right: bool) -> None:
+    side = "right" if right else "left"
     search = compiled(ordering_ops.searchsorted, ((of, 2), (of, 3)), side=side, batch_dims=1)
     rng = np.random.default_rng(14)
     for length in (0, 1, 2, 3, 8, 100):
@@ -419,7 +420,7 @@ def assert_close(made: Array, expected: Array, of: DType, steps: int) -> None:
     np.testing.assert_allclose(x, y, rtol=4 * unit, atol=4 * unit * max(steps, 1) * largest)
 
 
-@pytest.mark.parametrize("name", [*FOLDS, "cumlogsumexp", "linear_recurrence"])
+@pytest.mark.parametrize("name", [*FOLDS[:3], "cumlogsumexp", "linear_recurrence"])
 def test_cumulative_op_of_every_dtype(name: str) -> None:
     definition = getattr(cumulative_ops, name)
     rng = np.random.default_rng(16)
@@ -578,9 +579,7 @@ def test_fft_over_no_axis_is_a_copy() -> None:
 def test_fft_of_nothing(dynamic: bool) -> None:
     for kind, shape, axes in (
         ("fft", (0, 3), (0,)),
-        ("fft", (3, 0), (0, 1)),
         ("rfft", (3, 0), (1,)),
-        ("rfft", (0, 4), (1,)),
         ("irfft", (3, 1), (1,)),
     ):
         x = np.zeros(shape, np.float64 if kind == "rfft" else np.complex128)

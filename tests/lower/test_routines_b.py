@@ -554,6 +554,20 @@ def test_products_larger_than_any_block() -> None:
             Case(dot_general, [left, rhs], MATMUL, 1100).check(dynamic=False)
 
 
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("padding", [((-1, 0),), ((0, -1),), ((-2, -1),), ((-1, 0), (0, -2))])
+def test_windows_of_one_element_may_crop(
+    padding: tuple[tuple[int, int], ...], dynamic: bool
+) -> None:
+    """The first element of such a product is not the first of the signal."""
+    rank = len(padding)
+    lhs = numbers((2, 4, *[5] * rank), np.float32, 1)
+    rhs = numbers((6, 2, *[1] * rank), np.float32, 2)
+    attributes = rows_convolution.attributes_of(rank, padding=padding, groups=2)
+    for left in (lhs, relaid(lhs, "reversed")):
+        Case(convolution_op, [left, rhs], attributes, 2).check(dynamic)
+
+
 def test_symbols_have_addresses() -> None:
     assert symbols.address("scipy_blas_dgemm") == symbols.address("scipy_blas_dgemm") != 0
     for name in ("scipy_blas_nothing", "scipy_lapack_nothing", "cblas_dgemm"):

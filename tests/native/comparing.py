@@ -1,4 +1,4 @@
-"""Graphs run natively and by the reference evaluator, on arguments that lie in memory in any way."""
+"""Graphs run natively and by the evaluator, on arguments that lie in memory in any way."""
 
 from __future__ import annotations
 

@@ -23,22 +23,31 @@ from weft.compiler.ir.graph import Constant, Graph, Value
 from weft.compiler.ir.types import ArrayType, Shape
 
 Array = np.ndarray[Any, Any]
-DTYPES = [BY_NAME[name] for name in ("f32", "f64", "i32", "i64", "bool", "u8", "f16", "c64")]
-EXACT = {"f16": 2.0**11, "f32": 2.0**24, "f64": 2.0**53, "c64": 2.0**24}
+USUAL = ("f32", "f64", "i32", "i64", "bool", "u8", "f16", "c64")
+UNUSUAL = ("bf16", "i8", "i16", "u16", "u32", "u64", "c128")
+DTYPES = [BY_NAME[name] for name in (*USUAL * 3, *UNUSUAL)]
+# Up to where a dtype holds all whole numbers.
+EXACT = {"bf16": 2.0**8, "f16": 2.0**11, "f32": 2.0**24, "f64": 2.0**53}
+EXACT |= {"c64": EXACT["f32"], "c128": EXACT["f64"]}
 SIZES = (0, 1, 1, 2, 3, 5, 15, 16, 17, 31, 33, 63, 65, 129)
 SMALL = 8
+LARGE_SIZES = (1, 3, 17, 300, 1000, 4097)
 MOST_ELEMENTS = 6000
+MOST_OF_LARGE = 300_000
 MOST_RANK = 4
 
 
 class Program:
     """Values so far, the bounds of their magnitudes, and what can be done with them next."""
 
-    def __init__(self, random: Random, depth: int, n: int, special: bool) -> None:
+    def __init__(
+        self, random: Random, depth: int, n: int, special: bool, most: int = MOST_ELEMENTS
+    ) -> None:
         self.random = random
         self.depth = depth
         self.n = n  # the value of the symbolic size of that name
         self.special = special  # whether floats may be infinite or NaN
+        self.most = most  # elements of a value
         self.values: list[Value] = []
         self.bounds: dict[Value, float] = {}
 
@@ -46,7 +55,8 @@ class Program:
 
     def pick(self, accepts: Callable[[Value], bool] = lambda value: True) -> Value | None:
         found = [value for value in self.values if accepts(value)]
-        return self.random.choice(found) if found else None
+        # Half of the time one of the latest, so that graphs become deep.
+        return self.random.choice(found[-5:] if self.chance(0.5) else found) if found else None
 
     def chance(self, share: float) -> bool:
         return self.random.random() < share
@@ -64,7 +74,7 @@ class Program:
         return math.prod(self.size(size) for size in shape)
 
     def fits(self, shape: Sequence[Size]) -> bool:
-        return len(shape) <= MOST_RANK and self.elements(shape) <= MOST_ELEMENTS
+        return len(shape) <= MOST_RANK and self.elements(shape) <= self.most
 
     def of_type(self, type: ArrayType, new: float = 0.2) -> Value:
         """A value of a type; something simple if there is none."""
@@ -88,7 +98,7 @@ class Program:
         return self.note(ops.broadcast(number, shape=type.shape, dims=()), self.bound(number))
 
     def number(self, dtype: DType) -> Constant:
-        few = [0, 1, 2, 3] if dtype.is_bool or dtype.name == "u8" else [0, 1, 2, -1, -3, 5]
+        few = [0, 1, 2, -1, -3, 5] if dtype.is_signed else [0, 1, 2, 3]
         return Constant(np.array(self.random.choice(few), dtype.numpy))
 
     # --- what is made ---
@@ -130,7 +140,7 @@ class Program:
         x = self.fit(x, SMALL if given.is_integer else 100)
         if given.is_complex and not dtype.is_complex:
             x = self.note(ops.real(x), self.bound(x))
-        if dtype.name == "u8":
+        if not dtype.is_signed:
             x = self.note(ops.abs_(x), self.bound(x))
         return self.note(ops.cast(x, dtype=dtype), self.bound(x))
 
@@ -429,16 +439,16 @@ def random_array(random: np.random.Generator, dtype: DType, shape: Sequence[int]
     """Small whole numbers of a dtype."""
     if dtype.is_bool:
         return random.random(shape) < 0.5
-    low = 0 if dtype.name == "u8" else -4
+    low = -4 if dtype.is_signed else 0
     made = np.asarray(random.integers(low, 5, shape)).astype(dtype.numpy)
     if dtype.is_complex:
         made = made + 1j * random.integers(-4, 5, shape)
     return np.asarray(made, dtype.numpy)
 
 
-def random_shapes(random: Random, n: Dim | None) -> list[Shape]:
+def random_shapes(random: Random, n: Dim | None, known: Sequence[int]) -> list[Shape]:
     """Shapes that share sizes, so that values fit together."""
-    sizes: list[Size] = [random.choice(SIZES) for _ in range(3)]
+    sizes: list[Size] = [random.choice(known) for _ in range(3)]
     if n is not None:
         sizes[0] = n
     a, b, c = sizes
@@ -446,13 +456,20 @@ def random_shapes(random: Random, n: Dim | None) -> list[Shape]:
 
 
 def random_graph(
-    random: Random, steps: int, kinds: Sequence[Step], n: int | None, special: bool = False
+    random: Random,
+    steps: int,
+    kinds: Sequence[Step],
+    n: int | None,
+    *,
+    special: bool = False,
+    large: bool = False,
 ) -> Graph:
     """A valid graph; with `n`, a symbol of that name is among its sizes, to run at that value."""
     builder = Builder()
     symbol = None if n is None else dims.symbol("n", lower=min(n, 1))
-    program = Program(random, 2, n or 0, special)
-    shapes = [shape for shape in random_shapes(random, symbol) if program.fits(shape)]
+    program = Program(random, 2, n or 0, special, MOST_OF_LARGE if large else MOST_ELEMENTS)
+    shapes = random_shapes(random, symbol, LARGE_SIZES if large else SIZES)
+    shapes = [shape for shape in shapes if program.fits(shape)]
     usual = random.choice([f64, BY_NAME["f32"], i64, BY_NAME["f16"]])
     for number in range(random.randint(2, 6)):
         dtype = usual if random.random() < 0.6 else random.choice(DTYPES)

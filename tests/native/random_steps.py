@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from weft.compiler.ir.dtypes import bool_, i64
 from weft.compiler.ir.graph import Constant, Parameter, Region, Value
 from weft.compiler.ir.types import ArrayType
 
-MOST_IN_AXIS = 200  # for bounds where a size is symbolic
+MOST_IN_AXIS = 10_000
 
 
 def nonempty(size: Size) -> bool:
@@ -214,7 +215,7 @@ def scatter(program: Program) -> Sequence[Value]:
     return [program.note(result, math.inf if dtype.is_integer else bound)]
 
 
-def indexed(program: Program) -> tuple[Value, list[Value], dict[str, object]] | None:  # type: ignore[type-arg]
+def indexed(program: Program) -> tuple[Value, list[Value], dict[str, Any]] | None:
     """An array, positions in it, and attributes, for gather and scatter."""
     x = program.pick(has_rank)
     if x is None:
@@ -247,7 +248,8 @@ def product(program: Program) -> Sequence[Value]:
     x = program.pick(lambda value: has_rank(value) and is_number(value))
     if x is None:
         return []
-    y = program.pick(lambda v: v.type.dtype is x.type.dtype and has_rank(v))
+    dtype = x.type.dtype
+    y = program.pick(lambda value: has_rank(value) and value.type.dtype is dtype)
     if y is None:
         return []
     pairs: list[tuple[int, int]] = []
@@ -308,7 +310,7 @@ WHOLE: list[Step] = [
 def body(program: Program, types: Sequence[ArrayType], results: Sequence[ArrayType]) -> Region:
     """A random region of these types, with operands and results of small numbers."""
     builder = Builder()
-    inner = Program(program.random, program.depth - 1, program.n, program.special)
+    inner = Program(program.random, program.depth - 1, program.n, program.special, program.most)
     inner.values = [inner.note(builder.parameter(type), 2 * SMALL) for type in types]
     with builder.active():
         inner.grow(program.random.randint(1, 6), ALL)

@@ -28,7 +28,7 @@ from tests.passes import random_programs
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.passes.pipeline import DEFAULT, Pass, optimise
 
-QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=22, deadline=None, suppress_health_check=list(HealthCheck))
 LONG = settings(QUICK, max_examples=1500)
 SINGLE = {item.name: [item] for item in DEFAULT}
 COLUMNS: dict[str, list[Pass]] = {"none": [], "default": list(DEFAULT), **SINGLE}
@@ -89,7 +89,7 @@ def test_infinities_and_nan(random: Random, steps: int, n: int | None, column: s
     assert_native_is_right(graph, arguments, COLUMNS[column])
 
 
-@settings(QUICK, max_examples=25)
+@settings(QUICK, max_examples=8)
 @given(RANDOM, STEPS, N)
 def test_calls_through_the_stub(random: Random, steps: int, n: int | None) -> None:
     graph = random_graph(random, steps, ALL, n)
@@ -101,9 +101,7 @@ def check_rounded(random: Random, seed: int) -> None:
     graph = random_programs.random_program(random)
     arguments = random_programs.random_arguments(graph, seed)
     after, _ = optimise(graph)
-    for made, wanted in zip(
-        run_native(after, arguments), evaluate(graph, arguments), strict=True
-    ):
+    for made, wanted in zip(run_native(after, arguments), evaluate(graph, arguments), strict=True):
         # The programs are bounded and continuous; a few hundred roundings stay far below this.
         np.testing.assert_allclose(made, wanted, rtol=1e-9, atol=1e-9, err_msg=str(graph))
 

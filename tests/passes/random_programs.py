@@ -134,7 +134,7 @@ def choice(program: Program) -> Sequence[Value]:
 
 def view(program: Program) -> Sequence[Value]:
     x = program.pick(lambda value: is_float(value) and value.type.rank > 0)
-    if x is None:
+    if x is None or 0 in x.type.shape:
         return []
     rank, sizes = x.type.rank, [int(size) for size in x.type.shape]
     random = program.random

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.arrays import Element, times
 from weft.compiler.lower.llvm.emit import Function, Operand, V
-from weft.compiler.lower.llvm.types import I8, I32, I64, PTR, VOID, Type, of_dtype
+from weft.compiler.lower.llvm.types import I8, I16, I32, I64, PTR, VOID, Type, of_dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def load(
         return _load_one(f, pointer, type, address.base, mask)
     if address.is_uniform or not address.is_contiguous:
         return _gather(f, pointer, type, address, lanes, mask)
-    return _load_lanes(f, f.element(pointer, type, address.base), type.with_lanes(lanes), mask)
+    return load_lanes(f, f.element(pointer, type, address.base), type.with_lanes(lanes), mask)
 
 
 def _load_one(f: Function, pointer: V, type: Type, position: Operand, mask: V | None) -> V:
@@ -87,9 +87,12 @@ def _load_one(f: Function, pointer: V, type: Type, position: Operand, mask: V | 
     return f.load(at, type)
 
 
-def _load_lanes(f: Function, at: V, type: Type, mask: V | None) -> V:
+def load_lanes(f: Function, at: V, type: Type, mask: V | None) -> V:
+    """A vector of consecutive elements; those that the mask leaves out are zero."""
     if mask is None:
         return f.load(at, type)
+    if _is_half(type):
+        return load_lanes(f, at, I16.with_lanes(type.lanes), mask).bits(type)
     held = I8.with_lanes(type.lanes) if type.is_bool else type
     mask = f.splat(mask, type.lanes)
     align = f.const(held.itemsize, I32)
@@ -99,6 +102,8 @@ def _load_lanes(f: Function, at: V, type: Type, mask: V | None) -> V:
 
 
 def _gather(f: Function, pointer: V, type: Type, address: Address, lanes: int, mask: V | None) -> V:
+    if _is_half(type):
+        return _gather(f, pointer, I16, address, lanes, mask).bits(type)
     held = I8 if type.is_bool else type
     mask = f.splat(mask, lanes) if mask is not None else every(f, lanes)
     places = positions(f, address, lanes)
@@ -129,7 +134,7 @@ def _load_complex(
         type = of_dtype(dtype)
         at = f.element(pointer, type, times(f, f.const(address.base, I64), 2))
         wide = None if mask is None else _doubled(f, f.splat(mask, lanes))
-        both_parts = _load_lanes(f, at, type.with_lanes(2 * lanes), wide)
+        both_parts = load_lanes(f, at, type.with_lanes(2 * lanes), wide)
         evens, odds = list(range(0, 2 * lanes, 2)), list(range(1, 2 * lanes, 2))
         return f.shuffle(both_parts, both_parts, evens), f.shuffle(both_parts, both_parts, odds)
     first, second = _parts(address, f)
@@ -166,7 +171,14 @@ def store(
         _scatter(f, pointer, value, address, mask)
 
 
+def _is_half(type: Type) -> bool:
+    """Whether lanes of a type are moved as integers: LLVM would take halves apart through f32."""
+    return type.is_float and type.bits == 16
+
+
 def _as_bytes(f: Function, value: V) -> V:
+    if _is_half(value.type):
+        return value.bits(I16)
     return value.to(I8) if value.type.is_bool else value
 
 

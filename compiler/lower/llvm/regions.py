@@ -188,7 +188,7 @@ class RegionCode:
             slot = self.slot(value.type.dtype)
             self.store_number(self.number(value), slot)
             return Array(slot, value.type.dtype, (), ())
-        layout = self.plan.layout(value)
+        layout = self.plan.operand_layout(value)
         assert isinstance(layout.storage, Buffer)
         shape = tuple(self.sizes.operand(size) for size in value.type.shape)
         strides = tuple(self.sizes.operand(stride) for stride in layout.strides)
@@ -306,7 +306,7 @@ class RegionCode:
 
     def _call_routine(self, op: Op, operands: list[Array], results: list[Array]) -> None:
         """Call a routine that is a function of its own; equal ones are written once."""
-        layouts = [self.plan.layout(v) if v.type.rank else None for v in op.operands]
+        layouts = [self.plan.operand_layout(v) if v.type.rank else None for v in op.operands]
         strides = [() if layout is None else layout.strides for layout in layouts]
         shapes = [value.type.shape for value in (*op.operands, *op.results)]
         symbols = names([size for sizes in (*strides, *shapes) for size in sizes])

@@ -75,8 +75,12 @@ def _emit(f: Function, env: Env, op: Op, operands: list[Array], results: list[Ar
         axes = [Axis(1, 1, 1, 0, 1, 1, 1)]
     groups = env.size(op.attributes["groups"])
     signal, kernels, made = _grouped(f, lhs, rhs, result, groups)
-    if _is_pointwise(f, axes) and _multiply_points(f, env, signal, kernels, made):
-        return
+    if _is_pointwise(f, axes):
+        # Such windows crop at most: the first one lies on element -low.
+        starts = [sizes.minus(f, 0, axis.low) for axis in axes]
+        cropped = signal.moved(f, dot(f, starts, signal.strides[3:]))
+        if _multiply_points(f, env, cropped, kernels, made):
+            return
     _Convolution(f, env, signal, kernels, made, axes).emit()
 
 

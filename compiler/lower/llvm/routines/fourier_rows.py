@@ -188,7 +188,7 @@ def _build_height(f: Function) -> None:
 
 
 def prepare_scratch(f: Function, plan: RowPlan, scratch: V) -> None:
-    """Clear what `transform` reads but never writes: chance numbers there could be very slow ones."""
+    """Clear what `transform` reads but never writes: subnormal numbers there would be slow."""
     if sizes.is_known(plan.height) and plan.height % plan.lanes == 0:
         return
     half = sizes.floor_divide(f, plan.matrix_numbers(f), 2)

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.arrays import Array, Element, Env, contiguous, plus, times
 from weft.compiler.lower.llvm.emit import Function, Operand, V
-from weft.compiler.lower.llvm.routines import blas, copies, rows, sizes
+from weft.compiler.lower.llvm.routines import blas, copies, gemm, rows, sizes
 from weft.compiler.lower.llvm.routines.elements import (
     Cell,
     join,
@@ -189,8 +189,13 @@ def _by_panels(f: Function, env: Env, product: _Product) -> None:
 
 
 def _by_blas(f: Function, env: Env, product: _Product) -> None:
-    """BLAS where its conventions allow, else panels."""
+    """Our own code for real floats, BLAS for complex ones where its conventions allow, else
+    panels.
+    """
     lhs, rhs, result = product.lhs, product.rhs, product.result
+    if product.kinds.result in gemm.DTYPES:
+        gemm.call(f, env, lhs, rhs, result)
+        return
     known = [blas.is_fit(matrix) for matrix in (lhs, rhs)]
     if False in known:
         _by_panels(f, env, product)

@@ -1,0 +1,167 @@
+"""What becomes one kernel: the cases that fusion is for, and those it must leave alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft.compiler.ir.dims import Size
+from weft.compiler.loops.group import Assembly, Group, Node, Reduction, Single
+from weft.compiler.loops.partition import Partition
+from weft.compiler.loops.storage import RegionPlan, plan
+from weft.compiler.lower.native import flatten
+from weft.compiler.passes.pipeline import optimise
+
+
+def planned(function: Callable[..., Any], *specs: str) -> RegionPlan:
+    graph = wf.trace(function)(*[wf.spec(text) for text in specs])
+    return plan(flatten(optimise(graph)[0]).region)
+
+
+def parted(function: Callable[..., Any], *specs: str) -> Partition:
+    return planned(function, *specs).partition
+
+
+def kinds(nodes: list[Node]) -> list[str]:
+    """Each node as one word: its op, or what its kernel reduces."""
+    made = []
+    for node in nodes:
+        match node:
+            case Single():
+                made.append(node.op.name)
+            case Assembly():
+                made.append("assembly")
+            case Group():
+                reduced = [c.kind for c in node.entries.values() if isinstance(c, Reduction)]
+                made.append("+".join(sorted(reduced)) or ("map" if node.loops else "number"))
+    return made
+
+
+def softmax(x: Any) -> Any:
+    e = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return e / np.sum(e, axis=-1, keepdims=True)
+
+
+def layer_norm(x: Any) -> Any:
+    mean = x.mean(-1, keepdims=True)
+    return (x - mean) / np.sqrt(((x - mean) ** 2).mean(-1, keepdims=True) + 1e-5)
+
+
+@pytest.mark.parametrize("shape", ["f32[100, 64]", "f32[n, 64]", "f32[n, m]"])
+def test_softmax_is_one_kernel(shape: str) -> None:
+    assert kinds(parted(softmax, shape).nodes) == ["max+sum"]
+
+
+def test_layer_norm_is_one_kernel() -> None:
+    assert kinds(parted(layer_norm, "f32[100, 64]").nodes) == ["sum+sum"]
+
+
+def test_the_gradient_of_a_row_local_loss_is_one_kernel() -> None:
+    def loss(x: Any) -> Any:
+        return np.sum(softmax(x) ** 2)
+
+    assert len(parted(wf.grad(loss), "f32[100, 64]").nodes) == 1
+
+
+def test_elementwise_chains_and_views_are_one_kernel() -> None:
+    def function(x: Any, y: Any) -> Any:
+        return np.exp(x.T[::-1, 1:]) * y + np.sin(y[None][0])
+
+    assert kinds(parted(function, "f64[5, 7]", "f64[7, 4]").nodes) == ["map"]
+
+
+def test_a_value_with_two_readers_is_a_further_result_of_one_of_them() -> None:
+    def function(x: Any) -> Any:
+        y = np.exp(x)
+        return y, y @ y, np.tanh(y) + 1
+
+    partition = parted(function, "f64[30, 30]")
+    hosts = [node for node in partition.nodes if isinstance(node, Group) and len(node.stores) == 2]
+    assert len(hosts) == 1
+
+
+def all_pairs(x: Any) -> Any:
+    d = x[:, None, :] - x[None, :, :]
+    return np.sum(1 / np.sqrt(np.sum(d * d, axis=-1) + 0.01))
+
+
+def largest(made: RegionPlan) -> Size:
+    sizes = [int(b.bytes) for b in made.buffers if b.kind == "temporary"]
+    return max(sizes, default=0)
+
+
+@pytest.mark.parametrize("function", [all_pairs, wf.grad(all_pairs)])
+def test_all_pairs_are_never_stored(function: Callable[..., Any]) -> None:
+    assert largest(planned(function, "f64[4000, 3]")) <= 4000 * 3 * 8
+
+
+def test_sweeps_of_a_stencil_are_stored_each() -> None:
+    def sweeps(u: Any) -> Any:
+        for _ in range(6):
+            u = u.copy()
+            u[1:-1, 1:-1] = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
+        return u
+
+    partition = parted(sweeps, "f64[100, 100]")
+    assert kinds(partition.nodes) == ["map"] * 6
+    assert any("5 times" in refusal.reason for refusal in partition.refusals)
+
+
+def test_a_full_reduction_is_not_done_again_for_every_element() -> None:
+    def function(x: Any) -> Any:
+        return x / np.sum(x)
+
+    assert kinds(parted(function, "f64[1000, 1000]").nodes) == ["sum", "map"]
+
+
+def test_what_a_column_needs_is_not_computed_for_every_row() -> None:
+    def function(x: Any, y: Any) -> Any:
+        return x + np.exp(y)
+
+    partition = parted(function, "f64[1000, 100]", "f64[100]")
+    assert kinds(partition.nodes) == ["map", "map"]
+    assert any("outer loop" in refusal.reason for refusal in partition.refusals)
+
+
+def test_numbers_are_no_kernels() -> None:
+    def function(x: Any, y: Any) -> Any:
+        return np.exp(x) * y + x
+
+    assert kinds(parted(function, "f64[]", "f64[]").nodes) == ["number"] * 3
+
+
+def test_a_fence_is_not_crossed() -> None:
+    def function(x: Any) -> Any:
+        return wf.fence(np.exp(x)) + 1
+
+    assert kinds(parted(function, "f64[100]").nodes) == ["map", "map"]
+
+
+def test_what_is_to_be_fused_is_not_stored() -> None:
+    def function(x: Any, y: Any) -> Any:
+        return x + wf.fuse(np.exp(y))
+
+    assert kinds(parted(function, "f64[1000, 100]", "f64[100]").nodes) == ["map"]
+
+
+def test_many_pieces_are_written_one_by_one() -> None:
+    def function(x: Any) -> Any:
+        return np.concatenate([x, x + 1, x * 2, x - 3, np.exp(x)])
+
+    (node,) = parted(function, "f64[10]").nodes
+    assert isinstance(node, Assembly)
+    assert len(node.groups) == 5
+
+
+def test_each_refusal_has_a_reason_and_a_line() -> None:
+    def function(x: Any) -> Any:
+        y = np.exp(x)
+        return y @ y, np.tanh(y) @ y
+
+    for refusal in parted(function, "f64[30, 30]").refusals:
+        assert refusal.reason
+        assert refusal.producer.location is not None

@@ -1,0 +1,81 @@
+"""Memory plans: arrays alive at once never overlap, and memory is used again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import weft as wf
+from tests.loops.test_partition import planned
+from weft.compiler.ir.graph import Parameter
+from weft.compiler.ir.reader import parse_type
+from weft.compiler.loops.storage import Buffer, aligned, assign_offsets, largest_live_set
+
+VALUE = Parameter(parse_type("f64[1]"))
+LIVES = st.tuples(st.integers(1, 5000), st.integers(0, 20), st.integers(0, 20))
+
+
+@given(st.lists(LIVES, max_size=40))
+def test_buffers_alive_at_once_do_not_overlap(lives: list[tuple[int, int, int]]) -> None:
+    buffers = [Buffer("temporary", -1, n, min(a, b), max(a, b), VALUE) for n, a, b in lives]
+    bytes = assign_offsets(buffers)
+    for number, one in enumerate(buffers):
+        assert one.offset % 64 == 0
+        assert one.offset + one.bytes <= bytes
+        for other in buffers[:number]:
+            apart = one.last < other.first or other.last < one.first
+            below = one.offset + one.bytes <= other.offset
+            above = other.offset + other.bytes <= one.offset
+            assert apart or below or above
+    assert bytes >= sum(int(aligned(buffer.bytes)) for buffer in largest_live_set(buffers))
+
+
+@given(st.lists(LIVES, max_size=40))
+def test_the_largest_live_set_is_the_largest(lives: list[tuple[int, int, int]]) -> None:
+    buffers = [Buffer("temporary", -1, n, min(a, b), max(a, b), VALUE) for n, a, b in lives]
+    most = max(
+        sum(int(aligned(b.bytes)) for b in buffers if b.first <= moment <= b.last)
+        for moment in range(21)
+    )
+    assert sum(int(aligned(buffer.bytes)) for buffer in largest_live_set(buffers)) == most
+
+
+def test_a_chain_of_products_needs_two_arrays() -> None:
+    def chain(x: Any) -> Any:
+        for _ in range(10):
+            x = np.tanh(x @ x)
+        return x
+
+    made = planned(chain, "f32[64, 64]")
+    assert made.bytes == 2 * 64 * 64 * 4
+
+
+def test_a_result_is_written_over_an_operand_that_dies() -> None:
+    def function(x: Any) -> Any:
+        y = np.exp(x) @ x
+        return wf.fence(np.tanh(y)) @ x
+
+    made = planned(function, "f32[64, 64]")
+    assert made.bytes == 2 * 64 * 64 * 4
+
+
+def test_a_table_that_a_loop_changes_stays_in_place() -> None:
+    def fill(table: Any) -> Any:
+        return wf.fori_loop(0, 10, lambda i, t: t.at[i].set(t[i] * 2.0 + 1.0), table)
+
+    made = planned(fill, "f64[1000]")
+    (control,) = made.controls.values()
+    assert not control.spare
+    assert 1 in control.bodies[-1].in_place or 0 in control.bodies[-1].in_place
+
+
+def test_sizes_that_the_run_tells_give_a_symbolic_plan() -> None:
+    def function(x: Any) -> Any:
+        return np.tanh(np.exp(x) @ x) @ x
+
+    made = planned(function, "f64[n, n]")
+    assert str(made.bytes)
+    assert not isinstance(made.bytes, int)
