@@ -16,6 +16,7 @@ SPLIT_AT: Final = 1 << 15  # steps of a full reduction above which it is done in
 MOST_PARTS: Final = 64
 BLOCK: Final = 4096  # elements of a vector loop that one unit of work takes
 TILE_BLOCK: Final = 128  # the same where lanes read far apart
+LIGHT: Final = 12  # additions of a kernel that goes by squares
 TILE: Final = 16  # steps of the other loop that share what they read
 
 
@@ -27,6 +28,8 @@ class Schedule:
     are combined in order at the end. `block` is how many steps of an outer `along` are one unit.
     `tile` is another outer loop, along which something is read that the lanes reach over far: some
     of its steps follow each other before the next block, while what they read is in the cache.
+    Light work goes by `squares`: as many steps of the tiled loop as there are lanes, read along it
+    and turned in registers.
     """
 
     along: dict[Stage | None, Loop]
@@ -35,6 +38,7 @@ class Schedule:
     split: Loop | None
     block: int
     tile: Loop | None = None
+    squares: bool = False
 
 
 def schedule(kernel: Kernel, vector_bits: int) -> Schedule:
@@ -56,7 +60,38 @@ def schedule(kernel: Kernel, vector_bits: int) -> Schedule:
     split = _split(kernel, along)
     tile = _tile(kernel, chosen)
     block = max(TILE_BLOCK if tile is not None else BLOCK, lanes)
-    return Schedule(along, chosen, lanes if lanes > 1 else 0, split, block, tile)
+    squares = tile is not None and base > 1 and _goes_by_squares(kernel, chosen, tile)
+    lanes = base if squares else lanes
+    return Schedule(along, chosen, lanes if lanes > 1 else 0, split, block, tile, squares)
+
+
+def crosses(entry: Entry, along: Loop, tile: Loop) -> bool:
+    """Whether an entry is read in order along a tiled loop and not along the lanes."""
+    source = entry.source
+    if not isinstance(source, Load) or source.guards or source.position.extras:
+        return False
+    position = source.position
+    return position.factor(along) not in (0, 1) and position.factor(tile) == 1
+
+
+def _goes_by_squares(kernel: Kernel, along: Loop | None, tile: Loop) -> bool:
+    """Whether all that is read crosswise can be turned, and the work is light enough to be written
+    out for every step.
+    """
+    if (
+        along is None
+        or kernel.weight > LIGHT
+        or any(entry.level for entry in kernel.entries.values())
+    ):
+        return False
+    loads = [e for e in kernel.entries.values() if isinstance(e.source, Load)]
+    crossing = [e for e in loads if e.source.position.factor(along) not in (0, 1)]  # type: ignore[union-attr]
+    dtypes = {e.ref.value.type.dtype for e in crossing}
+    plain = all(crosses(e, along, tile) and not e.ref.value.type.dtype.is_complex for e in crossing)
+    stores = [w.position for stage in kernel.stages for w in stage.writes]
+    return (
+        bool(crossing) and plain and len(dtypes) == 1 and all(p.factor(along) == 1 for p in stores)
+    )
 
 
 def _tile(kernel: Kernel, along: Loop | None) -> Loop | None:

@@ -19,17 +19,18 @@ from weft.compiler.loops.expression import Apply, Choose, Combined, Ref
 from weft.compiler.loops.group import Reduction
 from weft.compiler.loops.index import Loop
 from weft.compiler.loops.kernel import Argument, Entry, Kernel, Load, Stage
-from weft.compiler.loops.kernel_sizes import sizes_of
 from weft.compiler.loops.references import references
 from weft.compiler.loops.schedule import MOST_PARTS, TILE, Schedule, schedule
 from weft.compiler.lower.llvm import memory, scalar
 from weft.compiler.lower.llvm.arrays import Element, Env, product, unravel
-from weft.compiler.lower.llvm.dimensions import Sizes, names
+from weft.compiler.lower.llvm.dimensions import Sizes
 from weft.compiler.lower.llvm.driver import Target
 from weft.compiler.lower.llvm.emit import Function, Module, Operand, V
+from weft.compiler.lower.llvm.parameters import Parameters, parameters_of
 from weft.compiler.lower.llvm.reduce import Accumulator
 from weft.compiler.lower.llvm.scope import Scope
-from weft.compiler.lower.llvm.types import I32, I64, PTR, VOID, Type, of_dtype
+from weft.compiler.lower.llvm.squares import emit_squares
+from weft.compiler.lower.llvm.types import I32, I64, PTR, VOID, Type
 from weft.compiler.lower.llvm.values import Values
 
 PARALLEL_COST: Final = 1 << 17  # additions below which one thread is faster
@@ -43,41 +44,6 @@ class Scratch:
 
     pointer: V
     loops: tuple[Loop, ...]
-
-
-@dataclass(eq=False, slots=True)
-class Parameters:
-    """What a kernel's functions are given, in order."""
-
-    arrays: int
-    numbers: list[tuple[Type, ...]]
-    symbols: list[str]
-
-    def declared(self) -> list[tuple[str, Type]]:
-        made: list[tuple[str, Type]] = [("run", PTR)]
-        made += [(f"p{i}", PTR) for i in range(self.arrays)]
-        for i, types in enumerate(self.numbers):
-            made += [(f"a{i}.{part}", type) for part, type in enumerate(types)]
-        made += [(f"s.{name}", I64) for name in self.symbols]
-        return made
-
-    def unpack(self, values: Sequence[V]) -> tuple[list[V], list[Element], dict[str, V]]:
-        """Pointers, numbers and symbols from the arguments after `run`."""
-        pointers = list(values[: self.arrays])
-        rest = iter(values[self.arrays :])
-        numbers: list[Element] = []
-        for types in self.numbers:
-            parts = [next(rest) for _ in types]
-            numbers.append((parts[0], parts[1]) if len(parts) == 2 else parts[0])
-        return pointers, numbers, dict(zip(self.symbols, rest, strict=True))
-
-
-def parameters_of(kernel: Kernel) -> Parameters:
-    numbers: list[tuple[Type, ...]] = []
-    for value in kernel.arguments:
-        type = of_dtype(value.type.dtype)
-        numbers.append((type, type) if value.type.dtype.is_complex else (type,))
-    return Parameters(len(kernel.arrays), numbers, names(list(sizes_of(kernel))))
 
 
 @dataclass(eq=False, slots=True)
@@ -98,7 +64,7 @@ class KernelCode:
 
     def emit(self) -> None:
         """Define the kernel's functions in the module."""
-        _Body(self).emit()
+        Body(self).emit()
         self._emit_run()
 
     # --- all units of work ---
@@ -172,6 +138,8 @@ class KernelCode:
         blocks = _blocks(f, sizes.operand(plan.outer.size), self.block)
         if plan.tile is None:
             return [*shape, blocks]
+        if plan.squares:
+            return [*shape[:-1], _blocks(f, shape[-1], plan.lanes), blocks]
         return [*shape[:-1], _blocks(f, shape[-1], TILE), blocks, TILE]
 
     @property
@@ -210,7 +178,7 @@ def _parts(f: Function, sizes: Sizes, kernel: Kernel, plan: Schedule) -> tuple[O
     return f.divide(f.const(length, I64) + (each_value - 1), each_value), each_value
 
 
-class _Body:
+class Body:
     """The function that does some units."""
 
     def __init__(self, code: KernelCode) -> None:
@@ -290,7 +258,7 @@ class _Body:
         if plan.outer is None:
             shape = [self.sizes.operand(loop.size) for loop in self.kernel.outer]
             self._enter(scope, self.kernel.outer, unravel(f, unit, shape))
-            self._levels(scope)
+            self.levels(scope)
             return
         length = self.sizes.operand(plan.outer.size)
         *indices, number = unravel(f, unit, self.code.unit_shape(f, self.sizes))
@@ -298,6 +266,11 @@ class _Body:
         if plan.tile is None:
             self._enter(scope, others, indices)
             self._block(scope, plan.outer, f.const(number, I64), length)
+            return
+        if plan.squares:
+            *indices, tile = indices
+            self._enter(scope, others[:-1], indices)
+            emit_squares(self, scope, f.const(tile, I64), f.const(number, I64))
             return
         *indices, tile, block = indices
         step = f.add(f.mul(f.const(tile, I64), TILE), number)
@@ -312,7 +285,7 @@ class _Body:
         high = f.minimum(low + block, f.const(length, I64))
         fits = not isinstance(length, V) and int(length) % block == 0
         self._hoist(scope)
-        self._vector_loop(scope, loop, low, high, self._levels, is_whole=fits)
+        self._vector_loop(scope, loop, low, high, self.levels, is_whole=fits)
 
     def _enter(self, scope: Scope, loops: Sequence[Loop], indices: Sequence[Operand]) -> None:
         for loop, index in zip(loops, indices, strict=True):
@@ -355,7 +328,7 @@ class _Body:
 
     # --- levels and stages ---
 
-    def _levels(self, scope: Scope) -> None:
+    def levels(self, scope: Scope) -> None:
         filled = set(self.filled)
         for stage in self.kernel.stages:
             if stage.loops:
