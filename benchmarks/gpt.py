@@ -7,6 +7,7 @@ values that are alive at once.
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,18 @@ from typing import Any
 import numpy as np
 
 import weft as wf
-from benchmarks.common import Run, Times, agree, jax_run, measure, peer, seconds, show, start, wanted
+from benchmarks.common import (
+    Run,
+    Times,
+    agree,
+    jax_run,
+    measure,
+    peer,
+    seconds,
+    show,
+    start,
+    wanted,
+)
 
 LAYERS, WIDTH, HEADS, TOKENS, BATCH, VOCABULARY = 4, 128, 4, 64, 12, 65
 RATE, BETA1, BETA2, EPSILON = 1e-3, 0.9, 0.999, 1e-8
@@ -186,8 +198,9 @@ def torch_run(torch: Any, make: Function, values: tuple[Any, ...], compiled: boo
     p, m, v, t, *data = tree_map(torch.tensor, list(values))
 
     def value_and_grad(p: Any, *data: Any) -> Any:
+        tracked = tree_map(lambda x: x.detach().requires_grad_(True), p)
         leaves: list[Any] = []
-        tracked = tree_map(lambda x: leaves.append(x.detach().requires_grad_(True)) or leaves[-1], p)
+        tree_map(leaves.append, tracked)
         total = loss(tracked, *data)
         grads = iter(torch.autograd.grad(total, leaves))
         return total.detach(), tree_map(lambda _: next(grads), p)
@@ -247,8 +260,6 @@ def main() -> None:
 
 def wf_cache(directory: str) -> None:
     """Compile times are those without anything in the cache on disk."""
-    import os
-
     os.environ["WEFT_CACHE_DIR"] = directory
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = directory
 

@@ -50,6 +50,7 @@ class Group:
     entries: dict[Ref, Computed] = field(default_factory=dict)
     stores: list[Store] = field(default_factory=list)
     reduce_loops: dict[tuple[Size, ...], tuple[Loop, ...]] = field(default_factory=dict)
+    wanted: dict[Ref, None] = field(default_factory=dict)
     weight: int = 0
     in_order: bool = False
     is_piece: bool = False  # of an assembly, which is the node that others wait for

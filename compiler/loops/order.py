@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
 
 from weft.compiler.ir.graph import Op, Result, Value
 from weft.compiler.ir.walk import has_effect
@@ -13,6 +15,8 @@ from weft.compiler.loops.references import references
 
 if TYPE_CHECKING:
     from weft.compiler.loops.partition import Partition
+
+MOST_REORDERED: Final = 3000  # nodes for which other orders are tried
 
 
 def node_needs_rows(node: Node) -> bool:
@@ -36,31 +40,127 @@ def view_base(value: Value) -> Value:
 
 
 def order(partition: Partition) -> list[Node]:
-    """The nodes so that each runs after those it reads from; near the order of the program."""
-    position = partition.position
-    nodes = partition.nodes
-    first = {node: _last_position(node, position) for node in nodes}
-    waiting = dict.fromkeys(nodes, 0)
-    readers: dict[Node, dict[Node, None]] = {node: {} for node in nodes}
-    for node in nodes:
-        for source in _sources(partition, node):
-            if source is not node and node not in readers[source]:
-                readers[source][node] = None
-                waiting[node] += 1
-    _keep_effects_in_order(nodes, first, readers, waiting)
-    ready = [(first[node], number, node) for number, node in enumerate(nodes) if not waiting[node]]
-    heapify(ready)
-    done: list[Node] = []
-    numbers = {node: number for number, node in enumerate(nodes)}
-    while ready:
-        _, _, node = heappop(ready)
-        done.append(node)
-        for reader in readers[node]:
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                heappush(ready, (first[reader], numbers[reader], reader))
-    assert len(done) == len(nodes), "kernels wait for each other"
-    return done
+    """The nodes so that each runs after those it reads from: near the order of the program, or in
+    another one that needs less memory at its peak.
+    """
+    waits = _Waits(partition)
+    candidates = [waits.by_program()]
+    if len(partition.nodes) <= MOST_REORDERED:
+        candidates += [waits.late(), waits.by_memory()]
+    peaks = [waits.peak(candidate) for candidate in candidates]
+    return candidates[peaks.index(min(peaks))]
+
+
+class _Waits:
+    """Which node waits for which, and how many bytes each makes and reads."""
+
+    def __init__(self, partition: Partition) -> None:
+        self.nodes = partition.nodes
+        self.first = {node: _last_position(node, partition.position) for node in self.nodes}
+        self.readers: dict[Node, dict[Node, None]] = {node: {} for node in self.nodes}
+        self.sources: dict[Node, dict[Node, None]] = {node: {} for node in self.nodes}
+        for node in self.nodes:
+            for source in _sources(partition, node):
+                if source is not node:
+                    self._after(source, node)
+        self._keep_effects_in_order()
+        results = {partition.resolve(result) for result in partition.region.results}
+        self.made: dict[Node, dict[Value, int]] = {node: {} for node in self.nodes}
+        for value, node in partition.homes.items():
+            if value not in results and node in self.made:
+                self.made[node][value] = _bytes(value)
+        self.read: dict[Node, list[Value]] = {
+            node: [partition.resolve(value) for value in reads(partition, node)]
+            for node in self.nodes
+        }
+
+    def _after(self, source: Node, node: Node) -> None:
+        self.readers[source][node] = None
+        self.sources[node][source] = None
+
+    def _keep_effects_in_order(self) -> None:
+        effects = [n for n in self.nodes if isinstance(n, Single) and has_effect(n.op)]
+        effects.sort(key=self.first.__getitem__)
+        for before, after in pairwise(effects):
+            self._after(before, after)
+
+    def by_program(self) -> list[Node]:
+        """The first that can run, by its place in the program."""
+        return self._ordered(self.sources, self.readers, self.first)
+
+    def late(self) -> list[Node]:
+        """Every node as late as its readers allow, so that nothing is made long before it is
+        read.
+        """
+        backwards = {node: -place for node, place in self.first.items()}
+        return self._ordered(self.readers, self.sources, backwards)[::-1]
+
+    def _ordered(
+        self,
+        before: Mapping[Node, Mapping[Node, None]],
+        after: Mapping[Node, Mapping[Node, None]],
+        places: Mapping[Node, int],
+    ) -> list[Node]:
+        waiting = {node: len(before[node]) for node in self.nodes}
+        numbers = {node: number for number, node in enumerate(self.nodes)}
+        ready = [(places[node], numbers[node], node) for node in self.nodes if not waiting[node]]
+        heapify(ready)
+        done: list[Node] = []
+        while ready:
+            _, _, node = heappop(ready)
+            done.append(node)
+            for other in after[node]:
+                waiting[other] -= 1
+                if not waiting[other]:
+                    heappush(ready, (places[other], numbers[other], other))
+        assert len(done) == len(self.nodes), "kernels wait for each other"
+        return done
+
+    def by_memory(self) -> list[Node]:
+        """Of those that can run, the one that frees the most and makes the least."""
+        sizes = {value: size for made in self.made.values() for value, size in made.items()}
+        left = Counter(value for read in self.read.values() for value in set(read))
+        waiting = {node: len(self.sources[node]) for node in self.nodes}
+        ready = [node for node in self.nodes if not waiting[node]]
+
+        def growth(node: Node) -> tuple[int, int]:
+            freed = sum(sizes.get(v, 0) for v in set(self.read[node]) if left[v] == 1)
+            return sum(self.made[node].values()) - freed, self.first[node]
+
+        done: list[Node] = []
+        while ready:
+            node = min(ready, key=growth)
+            ready.remove(node)
+            done.append(node)
+            left.subtract(set(self.read[node]))
+            for reader in self.readers[node]:
+                waiting[reader] -= 1
+                if not waiting[reader]:
+                    ready.append(reader)
+        return done
+
+    def peak(self, nodes: Sequence[Node]) -> int:
+        """The most bytes alive at once."""
+        sizes = {value: size for made in self.made.values() for value, size in made.items()}
+        last = {value: place for place, node in enumerate(nodes) for value in self.read[node]}
+        ends: dict[int, list[Value]] = {}
+        for value, place in last.items():
+            ends.setdefault(place, []).append(value)
+        live = most = 0
+        for place, node in enumerate(nodes):
+            live += sum(self.made[node].values())
+            most = max(most, live)
+            unread = sum(size for value, size in self.made[node].items() if value not in last)
+            live -= unread + sum(sizes.get(value, 0) for value in ends.get(place, ()))
+        return most
+
+
+def _bytes(value: Value) -> int:
+    """The bytes of an array; a size that the run tells counts as a thousand."""
+    total = value.type.dtype.itemsize
+    for size in value.type.shape:
+        total *= size if isinstance(size, int) else 1000
+    return total if value.type.rank else 0
 
 
 def _last_position(node: Node, position: dict[Op, int]) -> int:
@@ -72,20 +172,6 @@ def _last_position(node: Node, position: dict[Op, int]) -> int:
             return position[node.result.op]
         case Group():
             return max(position[s.target.op] for s in node.stores if isinstance(s.target, Result))
-
-
-def _keep_effects_in_order(
-    nodes: Sequence[Node],
-    first: dict[Node, int],
-    readers: dict[Node, dict[Node, None]],
-    waiting: dict[Node, int],
-) -> None:
-    effects = [node for node in nodes if isinstance(node, Single) and has_effect(node.op)]
-    effects.sort(key=first.__getitem__)
-    for before, after in zip(effects, effects[1:], strict=False):
-        if after not in readers[before]:
-            readers[before][after] = None
-            waiting[after] += 1
 
 
 def _sources(partition: Partition, node: Node) -> Iterator[Node]:

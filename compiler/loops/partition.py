@@ -9,15 +9,25 @@ is bounded and cheaper than memory.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from weft.compiler.ir import dims
-from weft.compiler.ir.dims import Dim, Size
+from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
+from weft.compiler.ir.types import Shape
 from weft.compiler.ir.walk import has_effect
 from weft.compiler.loops import maps
-from weft.compiler.loops.costs import MOST, is_free, own_cost
+from weft.compiler.loops.costs import is_free, own_cost
+from weft.compiler.loops.estimates import (
+    MOST_UNROLLED,
+    is_far_smaller,
+    is_repeated,
+    leaves,
+    spread,
+    weights,
+)
 from weft.compiler.loops.expression import Quotient, Ref
 from weft.compiler.loops.group import (
     Assembly,
@@ -43,11 +53,10 @@ from weft.compiler.loops.reductions import (
 from weft.compiler.loops.references import references
 
 MOST_ENTRIES: Final = 500  # of a group: compile time and registers
-MOST_UNROLLED: Final = 16  # steps of a reduction that is written out
 REPEATED_COST: Final = 4  # additions per element that may be repeated rather than stored
-PAIRWISE: Final = 16  # a value this much larger than all it is made of is not stored
 PAIRWISE_COST: Final = 400
 PAIRWISE_GROUPS: Final = 6
+MOST_SEARCHED: Final = 64  # values that are looked at to find what two reductions share
 
 
 class Partition:
@@ -64,8 +73,9 @@ class Partition:
         self.refusals: list[Refusal] = []
         self._readers: dict[Node, dict[Node, None]] = {}
         self._array_users: dict[Value, list[Node]] = {}
+        self._reducing: dict[tuple[Shape, Shape], list[Group]] = {}
         self.position = {op: number for number, op in enumerate(region.ops)}
-        self._weights = _weights(region)
+        self._weights = weights(region)
         self._forced = {
             op.operands[0] for op in region.ops if op.name == "fence" and op.attributes["fuse"]
         }
@@ -186,11 +196,11 @@ class Partition:
     def _is_bounded(self, op: Op, result: Result, group: Group, places: dict[Place, None]) -> bool:
         """Whether computing a value where a group reads it repeats little."""
         weight = self._weights[result]
-        times = len(places) / _spread(places)
+        times = len(places) / spread(places)
         if (times - 1) * weight > REPEATED_COST and not self._is_pairwise(result, round(times)):
             self._refuse(op, group, f"it would be computed {times:.0f} times per element")
             return False
-        if weight > 2 and any(_is_repeated(place, group) for place in places):
+        if weight > 2 and any(is_repeated(place, group) for place in places):
             self._refuse(op, group, "it would be computed again in every step of an outer loop")
             return False
         return True
@@ -200,10 +210,10 @@ class Partition:
         weight = self._weights[result]
         if weight * count > PAIRWISE_COST or count > PAIRWISE_GROUPS:
             return False
-        leaves = _leaves(result)
-        if leaves is None:
+        found = leaves(result)
+        if found is None:
             return False
-        return all(_is_far_smaller(leaf.type.size, result.type.size) for leaf in leaves)
+        return all(is_far_smaller(leaf.type.size, result.type.size) for leaf in found)
 
     def _inline_everywhere(
         self, op: Op, result: Result, groups: dict[Group, dict[Place, None]]
@@ -229,6 +239,7 @@ class Partition:
         if isinstance(value, Constant) and not value.type.rank:
             return
         self.accesses.setdefault(value, {}).setdefault(group, {})[ref.place] = None
+        group.wanted[ref] = None
 
     # --- storing ---
 
@@ -360,16 +371,48 @@ class Partition:
         """A group of its own. A short last axis that stays is written out, so that the steps share
         what they have in common.
         """
-        shape = result.type.shape
-        written_out = short_axes(shape)
-        loops = [None if axis in written_out else Loop(size) for axis, size in enumerate(shape)]
-        outer = tuple(loop for loop in loops if loop is not None)
-        group = Group(outer, self.position[op], outer=outer)
-        self._add(group, [result])
-        for indices in choices(shape, loops):
-            place = Place(tuple(indices))
+        written_out = short_axes(result.type.shape)
+        kept = [size for axis, size in enumerate(result.type.shape) if axis not in written_out]
+        siblings = self._reducing.setdefault((tuple(kept), reduced_sizes(op)), [])
+        group = next((g for g in siblings if self._is_sibling(op, result, g)), None)
+        if group is None:
+            outer = tuple(Loop(size) for size in kept)
+            group = Group(outer, self.position[op], outer=outer)
+            siblings.append(group)
+            self._add(group, [result])
+        for place in _places(result, group.outer or ()):
             self._reduce_in(op, result, group, place)
             self._write(group, Ref(result, place))
+        self._connect_others(result, group)
+
+    def _is_sibling(self, op: Op, result: Result, group: Group) -> bool:
+        """Whether a group that reduces over loops of the same sizes computes in part what this
+        reduction needs, and can wait for it.
+        """
+        if len(group.entries) > MOST_ENTRIES // 2 or group.outer is None:
+            return False
+        place = _places(result, group.outer)[0]
+        body = Ref(op.operands[0], whole_place(op, place, group.reduce_loops[reduced_sizes(op)]))
+        return self._shares(body, group) and not self._would_wait_for_itself(result, group)
+
+    def _shares(self, body: Ref, group: Group) -> bool:
+        """Whether a group wants something, at the same place, that a value is made of."""
+        mine, its = self._made_of([body]), self._made_of(reversed(group.wanted))
+        return any(self._weights.get(ref.value, 0) > REPEATED_COST for ref in mine & its)
+
+    def _made_of(self, refs: Iterable[Ref]) -> set[Ref]:
+        """What values at places are made of, the first that are found."""
+        seen: set[Ref] = set()
+        queue = deque(refs)
+        while queue and len(seen) < MOST_SEARCHED:
+            ref = queue.popleft()
+            if ref in seen:
+                continue
+            seen.add(ref)
+            value = ref.value
+            if isinstance(value, Result) and maps.has_map(value.op) and value.type.rank:
+                queue.extend(references(maps.expression(value.op, value.index, ref.place)))
+        return seen
 
     def _may_unroll(self, op: Op, result: Result, groups: dict[Group, dict[Place, None]]) -> bool:
         steps = dims.product(reduced_sizes(op))
@@ -517,82 +560,15 @@ class Partition:
 # --- helpers ------------------------------------------------------------------------------------
 
 
+def _places(result: Result, outer: Sequence[Loop]) -> list[Place]:
+    """The places of a reduction's result: one, or one per step of a short axis."""
+    shape = result.type.shape
+    written_out, loops = short_axes(shape), iter(outer)
+    chosen = [None if axis in written_out else next(loops) for axis in range(len(shape))]
+    return [Place(tuple(indices)) for indices in choices(shape, chosen)]
+
+
 def _is_constant_fill(value: Result) -> bool:
     """Whether every element is one number, as of zeros."""
     op = value.op
     return op.name in ("broadcast", "iota") and (not op.operands or not op.operands[0].type.rank)
-
-
-def _weights(region: Region) -> dict[Value, int]:
-    """The cost of an element of each value if nothing on the way to it were stored."""
-    weights: dict[Value, int] = {}
-    for op in region.ops:
-        cost = own_cost(op) + sum(weights.get(operand, 0) for operand in op.operands)
-        if op.name in REDUCTIONS:
-            steps = dims.product(reduced_sizes(op))
-            cost = cost * steps if isinstance(steps, int) and steps <= MOST_UNROLLED else 0
-        elif not maps.has_map(op):
-            cost = 0
-        for result in op.results:
-            weights[result] = min(cost, MOST)
-    return weights
-
-
-def _leaves(result: Result, most: int = 16) -> list[Value] | None:
-    """The values that an element is computed from if nothing on the way is stored; None: too
-    many.
-    """
-    found: dict[Value, None] = {}
-    seen: set[Value] = set()
-    stack: list[Value] = [result]
-    while stack:
-        value = stack.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        if len(seen) > 400:
-            return None
-        if isinstance(value, Result) and _is_transparent(value.op):
-            stack.extend(value.op.operands)
-        elif value.type.rank:
-            found[value] = None
-            if len(found) > most:
-                return None
-    return list(found)
-
-
-def _is_transparent(op: Op) -> bool:
-    if op.name in REDUCTIONS:
-        steps = dims.product(reduced_sizes(op))
-        return isinstance(steps, int) and 0 < steps <= MOST_UNROLLED
-    return maps.has_map(op)
-
-
-def _is_far_smaller(size: Size, other: Size) -> bool:
-    if isinstance(size, int) and isinstance(other, int):
-        return size * PAIRWISE <= other
-    room = dims.lower(other - size)
-    return room is not None and room >= 0 and size != other and isinstance(other, Dim)
-
-
-def _spread(places: Iterable[Place]) -> int:
-    """How many of several places differ only in constants of written-out loops, so that they are
-    different elements and no repetition.
-    """
-    kinds: dict[object, set[object]] = {}
-    for place in places:
-        shape = tuple(
-            None if not index.terms and not index.extras else index for index in place.indices
-        )
-        kinds.setdefault(shape, set()).add(place.indices)
-    return max(len(found) for found in kinds.values())
-
-
-def _is_repeated(place: Place, group: Group) -> bool:
-    """Whether a loop outside of those that a place depends on goes over it again and again."""
-    used = place.loops
-    if not used:
-        return False
-    order = [*group.loops, *(loop for loops in group.reduce_loops.values() for loop in loops)]
-    innermost = max(number for number, loop in enumerate(order) if loop in used) if used else -1
-    return any(loop not in used and loop.size != 1 for loop in order[:innermost])

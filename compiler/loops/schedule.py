@@ -78,20 +78,21 @@ def _goes_by_squares(kernel: Kernel, along: Loop | None, tile: Loop) -> bool:
     """Whether all that is read crosswise can be turned, and the work is light enough to be written
     out for every step.
     """
-    if (
-        along is None
-        or kernel.weight > LIGHT
-        or any(entry.level for entry in kernel.entries.values())
-    ):
+    entries = list(kernel.entries.values())
+    if along is None or kernel.weight > LIGHT or any(entry.level for entry in entries):
         return False
-    loads = [e for e in kernel.entries.values() if isinstance(e.source, Load)]
-    crossing = [e for e in loads if e.source.position.factor(along) not in (0, 1)]  # type: ignore[union-attr]
-    dtypes = {e.ref.value.type.dtype for e in crossing}
-    plain = all(crosses(e, along, tile) and not e.ref.value.type.dtype.is_complex for e in crossing)
-    stores = [w.position for stage in kernel.stages for w in stage.writes]
-    return (
-        bool(crossing) and plain and len(dtypes) == 1 and all(p.factor(along) == 1 for p in stores)
-    )
+    crossing = [entry for entry in entries if _is_crosswise(entry, along)]
+    dtypes = {entry.ref.value.type.dtype for entry in crossing}
+    if len(dtypes) != 1 or next(iter(dtypes)).is_complex:
+        return False
+    stores = [write.position for stage in kernel.stages for write in stage.writes]
+    turned = all(crosses(entry, along, tile) for entry in crossing)
+    return turned and all(position.factor(along) == 1 for position in stores)
+
+
+def _is_crosswise(entry: Entry, along: Loop) -> bool:
+    source = entry.source
+    return isinstance(source, Load) and source.position.factor(along) not in (0, 1)
 
 
 def _tile(kernel: Kernel, along: Loop | None) -> Loop | None:
@@ -116,7 +117,7 @@ def _extent(chosen: Loop | None, along: dict[Stage | None, Loop]) -> Size:
 
 def _unroll(weight: int, extent: Size, base: int) -> int:
     """How many registers one step of the vector loop fills: several for light work."""
-    wanted = 4 if weight <= 12 else 2 if weight <= 40 else 1
+    wanted = 4 if weight <= 12 else 2
     assert isinstance(extent, int)
     while wanted > 1 and base * wanted > max(extent, base):
         wanted //= 2

@@ -12,6 +12,7 @@ import weft as wf
 from weft.compiler.ir.dims import Size
 from weft.compiler.loops.group import Assembly, Group, Node, Reduction, Single
 from weft.compiler.loops.partition import Partition
+from weft.compiler.loops.products import spread_products
 from weft.compiler.loops.storage import RegionPlan, plan
 from weft.compiler.lower.native import flatten
 from weft.compiler.passes.pipeline import optimise
@@ -19,7 +20,7 @@ from weft.compiler.passes.pipeline import optimise
 
 def planned(function: Callable[..., Any], *specs: str) -> RegionPlan:
     graph = wf.trace(function)(*[wf.spec(text) for text in specs])
-    return plan(flatten(optimise(graph)[0]).region)
+    return plan(spread_products(flatten(optimise(graph)[0])).region)
 
 
 def parted(function: Callable[..., Any], *specs: str) -> Partition:
@@ -94,9 +95,23 @@ def largest(made: RegionPlan) -> Size:
     return max(sizes, default=0)
 
 
-@pytest.mark.parametrize("function", [all_pairs, wf.grad(all_pairs)])
-def test_all_pairs_are_never_stored(function: Callable[..., Any]) -> None:
-    assert largest(planned(function, "f64[4000, 3]")) <= 4000 * 3 * 8
+def kernel_times_vector(x: Any) -> Any:
+    d = x[:, None, :] - x[None, :, :]
+    return np.sum((np.exp(-np.sum(d * d, axis=-1)) @ x[:, 0]) ** 2)
+
+
+@pytest.mark.parametrize("loss", [all_pairs, kernel_times_vector])
+def test_all_pairs_are_never_stored(loss: Callable[..., Any]) -> None:
+    for function in (loss, wf.grad(loss)):
+        assert largest(planned(function, "f64[4000, 3]")) <= 4000 * 3 * 8
+
+
+def test_reductions_that_share_work_are_one_kernel() -> None:
+    def function(x: Any, y: Any) -> Any:
+        pairs = np.exp(x[:, None] * y[None, :])
+        return np.sum(pairs, axis=1), np.sum(pairs * y, axis=1)
+
+    assert kinds(parted(function, "f64[1000]", "f64[1000]").nodes) == ["sum+sum"]
 
 
 def test_sweeps_of_a_stencil_are_stored_each() -> None:

@@ -79,3 +79,15 @@ def test_sizes_that_the_run_tells_give_a_symbolic_plan() -> None:
     made = planned(function, "f64[n, n]")
     assert str(made.bytes)
     assert not isinstance(made.bytes, int)
+
+
+def test_an_order_that_needs_less_memory_is_taken() -> None:
+    """In the program's order eight products are alive before the first is summed up."""
+
+    def function(x: Any) -> Any:
+        products = [wf.fence(np.tanh(x * i) @ x) for i in range(1, 9)]
+        sums = [wf.fence(np.sum(product, axis=1)) for product in products]
+        return sum(sums)
+
+    made = planned(function, "f32[200, 200]")
+    assert made.bytes <= 3 * 200 * 200 * 4 + 20 * 1024

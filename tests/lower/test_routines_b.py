@@ -34,7 +34,7 @@ from weft.compiler.ir.types import type_of
 from weft.compiler.lower.llvm.arrays import Env
 from weft.compiler.lower.llvm.driver import compile_text
 from weft.compiler.lower.llvm.emit import Function, Module, Operand, V
-from weft.compiler.lower.llvm.routines import contraction, convolution, linalg, windows
+from weft.compiler.lower.llvm.routines import contraction, convolution, gemm, linalg, windows
 from weft.compiler.lower.llvm.types import I64, PTR, VOID
 from weft.compiler.ops.contraction import dot_general
 from weft.compiler.ops.convolution import convolution as convolution_op
@@ -494,6 +494,9 @@ def link_in_pieces(
         end = f.minimum(begin + grain, count)
         f.call_pointer(task, VOID, [run, data, begin, end])
     f.ret()
+    for dtype in gemm.DTYPES:
+        if module.outside(gemm.symbol(dtype)):
+            gemm.define(module, dtype)
     library = Library(compile_text(module.text()), [name], imported)
     return library, library.address(name)
 

@@ -15,6 +15,7 @@ not as objects because that is several times faster, and compile time is what us
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -26,6 +27,11 @@ from weft.compiler.lower.llvm.types import I1, I8, I64, PTR, VOID, Type
 from weft.compiler.lower.llvm.value import Operand as Operand
 from weft.compiler.lower.llvm.value import V as V
 from weft.compiler.lower.llvm.value import Variable as Variable
+
+INLINED: Final = "alwaysinline"
+# Calls of a function of numbers, or of vectors, up to which it takes their place: beyond, code
+# outgrows the instruction cache (measured on loops with 60 sines), or takes long to compile.
+MOST_INLINED: Final = (32, 256)
 
 _COMPARE: Final = {
     "eq": ("oeq", "eq", "eq"),
@@ -368,6 +374,7 @@ class Function:
         the arguments that an intrinsic wants as constants.
         """
         self.module.declare(name, result, [value.type for value in values], immediate)
+        self.module.calls[name] += 1
         arguments = ", ".join(f"{value.type.text} {value.ref}" for value in values)
         return self._called(f"call {result.text} @{name}({arguments}){attributes}", result)
 
@@ -509,6 +516,7 @@ class Module:
         self._declarations: dict[str, str] = {}
         self._data: dict[bytes, str] = {}
         self._globals: list[str] = []
+        self.calls: Counter[str] = Counter()
 
     def function(
         self, name: str, result: Type, parameters: Sequence[tuple[str, Type]], **options: Any
@@ -566,5 +574,9 @@ class Module:
 
     def text(self) -> str:
         declared = [text for name, text in self._declarations.items() if name not in self.functions]
+        for name, function in self.functions.items():
+            most = MOST_INLINED[function.result.lanes > 0]
+            if function.attributes == INLINED and self.calls[name] > most:
+                function.attributes = "noinline"
         bodies = [function.text() for function in self.functions.values()]
         return "\n".join([*self._globals, *declared, *bodies]) + "\n"

@@ -236,10 +236,15 @@ class Values:
         with f.when(failed):
             if not bad.type.lanes:
                 self.env.fail(f, site, [given.to(I64), size])
-            else:
-                for lane in range(bad.type.lanes):
-                    with f.when(f.extract(bad, lane)):
-                        self.env.fail(f, site, [f.extract(given, lane).to(I64), size])
+                return
+            # Which lane it was is found in a loop, as this code is rarely run and often compiled.
+            flags, numbers = f.stack(bad.type), f.stack(given.type)
+            f.store(bad, flags)
+            f.store(given, numbers)
+            with f.range(0, bad.type.lanes) as lane:
+                with f.when(f.load(f.element(flags, bad.type, lane), bad.type.element)):
+                    at = f.element(numbers, given.type, lane)
+                    self.env.fail(f, site, [f.load(at, given.type.element).to(I64), size])
 
     # --- guards ---
 

@@ -286,7 +286,7 @@ class _Image:
             place = plus(f, axis.low, times(f, first, axis.base_dilation))
             read_start = plus(f, read_start, times(f, first, self.signal.strides[n]))
             write_start = plus(f, write_start, times(f, place, frame.strides[n]))
-            shape.append(sizes.minus(f, end, first))
+            shape.append(sizes.most(f, sizes.minus(f, end, first), 0))
             source.append(self.signal.strides[n])
             target.append(times(f, frame.strides[n], axis.base_dilation))
         outer = tuple(shape), tuple(source), tuple(target)

@@ -1,0 +1,95 @@
+"""What it would cost to compute values where they are read: weights, repetition, what they are made
+of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Dim, Size
+from weft.compiler.ir.graph import Op, Region, Result, Value
+from weft.compiler.loops import maps
+from weft.compiler.loops.costs import MOST, own_cost
+from weft.compiler.loops.group import Group
+from weft.compiler.loops.index import Place
+from weft.compiler.loops.reductions import REDUCTIONS, reduced_sizes
+
+MOST_UNROLLED: Final = 16  # steps of a reduction that is written out
+PAIRWISE: Final = 16  # a value this much larger than all it is made of is not stored
+
+
+def weights(region: Region) -> dict[Value, int]:
+    """The cost of an element of each value if nothing on the way to it were stored."""
+    weights: dict[Value, int] = {}
+    for op in region.ops:
+        cost = own_cost(op) + sum(weights.get(operand, 0) for operand in op.operands)
+        if op.name in REDUCTIONS:
+            steps = dims.product(reduced_sizes(op))
+            cost = cost * steps if isinstance(steps, int) and steps <= MOST_UNROLLED else 0
+        elif not maps.has_map(op):
+            cost = 0
+        for result in op.results:
+            weights[result] = min(cost, MOST)
+    return weights
+
+
+def leaves(result: Result, most: int = 16) -> list[Value] | None:
+    """The values that an element is computed from if nothing on the way is stored; None: too
+    many.
+    """
+    found: dict[Value, None] = {}
+    seen: set[Value] = set()
+    stack: list[Value] = [result]
+    while stack:
+        value = stack.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if len(seen) > 400:
+            return None
+        if isinstance(value, Result) and is_transparent(value.op):
+            stack.extend(value.op.operands)
+        elif value.type.rank:
+            found[value] = None
+            if len(found) > most:
+                return None
+    return list(found)
+
+
+def is_transparent(op: Op) -> bool:
+    if op.name in REDUCTIONS:
+        steps = dims.product(reduced_sizes(op))
+        return isinstance(steps, int) and 0 < steps <= MOST_UNROLLED
+    return maps.has_map(op)
+
+
+def is_far_smaller(size: Size, other: Size) -> bool:
+    if isinstance(size, int) and isinstance(other, int):
+        return size * PAIRWISE <= other
+    room = dims.lower(other - size)
+    return room is not None and room >= 0 and size != other and isinstance(other, Dim)
+
+
+def spread(places: Iterable[Place]) -> int:
+    """How many of several places differ only in constants of written-out loops, so that they are
+    different elements and no repetition.
+    """
+    kinds: dict[object, set[object]] = {}
+    for place in places:
+        shape = tuple(
+            None if not index.terms and not index.extras else index for index in place.indices
+        )
+        kinds.setdefault(shape, set()).add(place.indices)
+    return max(len(found) for found in kinds.values())
+
+
+def is_repeated(place: Place, group: Group) -> bool:
+    """Whether a loop outside of those that a place depends on goes over it again and again."""
+    used = place.loops
+    if not used:
+        return False
+    order = [*group.loops, *(loop for loops in group.reduce_loops.values() for loop in loops)]
+    innermost = max(number for number, loop in enumerate(order) if loop in used) if used else -1
+    return any(loop not in used and loop.size != 1 for loop in order[:innermost])

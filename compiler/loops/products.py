@@ -1,0 +1,58 @@
+"""Products that are better computed in kernels than by the routine for products.
+
+An outer product sums up nothing. A matrix of all pairs of points is much larger than the points:
+multiplied with a vector as it is made, it needs no memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.compiler.ir.graph import Graph, Op, Result, Value
+from weft.compiler.ir.walk import Rewriter, rebuild
+from weft.compiler.loops import maps
+from weft.compiler.loops.estimates import is_far_smaller, leaves
+from weft.compiler.ops.arithmetic import mul
+from weft.compiler.ops.reduction import reduce_sum
+from weft.compiler.ops.shape import broadcast
+
+
+def spread_products(graph: Graph) -> Graph:
+    """The graph with such products written as elementwise ones, summed up where need be."""
+    return rebuild(graph, _rule)
+
+
+def _rule(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+    if op.name != "dot_general" or op.attributes["lhs_batch"]:
+        return None
+    if op.results[0].type.dtype.is_bool:
+        return None
+    if op.attributes["dtype"] not in (None, op.operands[0].type.dtype):
+        return None
+    if not op.attributes["lhs_contract"]:
+        return [_outer_product(op, [rewriter.value(operand) for operand in op.operands])]
+    if sorted(x.type.rank for x in op.operands) != [1, 2]:
+        return None
+    left, right = op.operands
+    matrix, vector = (left, right) if left.type.rank == 2 else (right, left)
+    contract = op.attributes["lhs_contract" if matrix is left else "rhs_contract"]
+    if not _is_made_of_little(matrix):
+        return None
+    factor = broadcast(rewriter.value(vector), shape=matrix.type.shape, dims=contract)
+    return [reduce_sum(mul(rewriter.value(matrix), factor), axes=contract)]
+
+
+def _outer_product(op: Op, operands: Sequence[Value]) -> Value:
+    left, right = operands
+    shape, rank = op.results[0].type.shape, left.type.rank
+    rows = broadcast(left, shape=shape, dims=range(rank))
+    return mul(rows, broadcast(right, shape=shape, dims=range(rank, len(shape))))
+
+
+def _is_made_of_little(matrix: Value) -> bool:
+    if not isinstance(matrix, Result) or not maps.has_map(matrix.op):
+        return False
+    found = leaves(matrix)
+    return found is not None and all(
+        is_far_smaller(leaf.type.size, matrix.type.size) for leaf in found
+    )
