@@ -138,7 +138,11 @@ def _widest(kernel: Kernel) -> int:
 
 def _best_outer(kernel: Kernel, lanes: int) -> tuple[Loop, float] | None:
     hot = max(kernel.stages, key=lambda stage: len(stage.loops), default=None)
-    found, cost = _best(kernel.outer, kernel, hot, lanes)
+    loops = kernel.outer
+    if kernel.in_order:  # one by one is faster than lanes that write here and there
+        writes = [write.position for stage in kernel.stages for write in stage.writes]
+        loops = tuple(loop for loop in loops if all(w.factor(loop) == 1 for w in writes))
+    found, cost = _best(loops, kernel, hot, lanes)
     return None if found is None else (found, cost)
 
 

@@ -14,6 +14,7 @@ from weft.compiler.ir.errors import WeftError
 from weft.compiler.ir.graph import Graph, Op, Value
 from weft.compiler.ir.walk import Rewriter, rebuild
 from weft.compiler.loops.products import spread_products
+from weft.compiler.loops.scatters import share_scatters
 from weft.compiler.ops import control
 from weft.compiler.ops.regions import inline_here
 
@@ -52,7 +53,7 @@ def lower(
     from weft.compiler.lower.llvm.driver import host
     from weft.compiler.lower.llvm.program import emit_program
 
-    graph = spread_products(flatten(graph))
+    graph = share_scatters(spread_products(flatten(graph)))
     strided: dict[Value, tuple[Size, ...]] = {
         graph.parameters[number]: _symbolic(number, kinds)
         for number, kinds in (strides or {}).items()

@@ -1,0 +1,54 @@
+"""Sums of very many updates into few places, in parts that threads share.
+
+A scatter adds its updates one after the other. Where there are many of them and few places, a fixed
+number of parts are summed up each into places of its own and then added: the same bits whatever the
+number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from weft.compiler.ir.build import constant
+from weft.compiler.ir.graph import Graph, Op, Value
+from weft.compiler.ir.walk import Rewriter, rebuild
+from weft.compiler.ops.arithmetic import add
+from weft.compiler.ops.indexing import scatter
+from weft.compiler.ops.reduction import reduce_sum
+from weft.compiler.ops.shape import broadcast, reshape
+
+MANY: Final = 1 << 17  # updates
+FEW: Final = 1 << 14  # places
+PARTS: Final = (8, 7, 6, 5, 4)
+
+
+def share_scatters(graph: Graph) -> Graph:
+    """The graph with such sums written in parts."""
+    return rebuild(graph, _rule)
+
+
+def _rule(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+    if op.name != "scatter" or op.attributes["kind"] != "add" or op.attributes["batch_dims"]:
+        return None
+    operand, updates, *indices = op.operands
+    count, places = updates.type.size, operand.type.size
+    if updates.type.rank != 1 or not isinstance(count, int) or not isinstance(places, int):
+        return None
+    parts = next((n for n in PARTS if count % n == 0), None)
+    if parts is None or count < MANY or places > FEW:
+        return None
+    dtype = operand.type.dtype
+    zero = constant(np.zeros((), dtype.numpy), dtype)
+    rows = [reshape(rewriter.value(v), shape=(parts, count // parts)) for v in (updates, *indices)]
+    summed = scatter(
+        broadcast(zero, shape=(parts, *operand.type.shape), dims=()),
+        *rows,
+        kind="add",
+        axes=[axis + 1 for axis in op.attributes["axes"]],
+        batch_dims=1,
+        mode=op.attributes["mode"],
+    )
+    return [add(rewriter.value(operand), reduce_sum(summed, axes=(0,)))]
