@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -75,32 +77,39 @@ _PASSES: Final = (
 )
 
 
-def optimise(text: str, target: Target) -> Any:
-    """The parsed module after LLVM's passes."""
+@contextmanager
+def optimised(text: str, target: Target) -> Iterator[Any]:
+    """The parsed module after LLVM's passes. It has a context of its own: LLVM never forgets types
+    and constants of the common one.
+    """
     import llvmlite.binding as llvm
 
-    module = llvm.parse_assembly(text)
-    module.triple = target.triple
-    machine = target_machine(target)
-    module.data_layout = str(machine.target_data)
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(2))
-    column = llvm.create_new_module_pass_manager()
-    for name in _PASSES:
-        getattr(column, f"add_{name}_pass")()
-    column.run(module, builder)
-    return module
+    context = llvm.create_context()
+    module = llvm.parse_assembly(text, context)
+    try:
+        module.triple = target.triple
+        machine = target_machine(target)
+        module.data_layout = str(machine.target_data)
+        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(2))
+        column = llvm.create_new_module_pass_manager()
+        for name in _PASSES:
+            getattr(column, f"add_{name}_pass")()
+        column.run(module, builder)
+        yield module
+    finally:
+        module.close()
+        context.close()
 
 
 def compile_text(text: str, target: Target | None = None) -> bytes:
     """Object code of LLVM text."""
     chosen = target or host()
-    with _lock:
-        module = optimise(text, chosen)
+    with _lock, optimised(text, chosen) as module:
         return bytes(target_machine(chosen).emit_object(module))
 
 
 def assembly(text: str, target: Target | None = None) -> str:
     """The assembly of LLVM text, for reading."""
     chosen = target or host()
-    with _lock:
-        return str(target_machine(chosen).emit_assembly(optimise(text, chosen)))
+    with _lock, optimised(text, chosen) as module:
+        return str(target_machine(chosen).emit_assembly(module))

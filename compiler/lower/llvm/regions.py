@@ -6,11 +6,11 @@ written in place, so a loop over numbers keeps them in registers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from weft.compiler.abi import CONSTANTS
-from weft.compiler.ir.dims import Size
+from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Constant, Op, Value
 from weft.compiler.loops import kernel as kernels
@@ -309,7 +309,8 @@ class RegionCode:
         layouts = [self.plan.operand_layout(v) if v.type.rank else None for v in op.operands]
         strides = [() if layout is None else layout.strides for layout in layouts]
         shapes = [value.type.shape for value in (*op.operands, *op.results)]
-        symbols = names([size for sizes in (*strides, *shapes) for size in sizes])
+        given = [size for sizes in (*strides, *shapes) for size in sizes]
+        symbols = names([*given, *_attribute_sizes(list(op.attributes.values()))])
         key = _routine_key(op, strides)
         if key not in self.program.routines:
             name = f"{op.name}{len(self.program.routines)}"
@@ -328,7 +329,7 @@ class RegionCode:
         f = self.program.module.function(name, VOID, parameters, internal=True)
         run, *rest = f.arguments
         sizes = Sizes(f, dict(zip(symbols, rest[len(values) :], strict=True)))
-        env = Env(self.program.module, run, name, self.program.sites)
+        env = Env(self.program.module, run, name, self.program.sites, sizes.operand)
         arrays = []
         for number, value in enumerate(values):
             shape = tuple(sizes.operand(size) for size in value.type.shape)
@@ -338,6 +339,15 @@ class RegionCode:
         count = len(op.operands)
         routines.TABLE[op.name](f, env, op, arrays[:count], arrays[count:])
         f.ret()
+
+
+def _attribute_sizes(values: Sequence[object]) -> Iterator[Size]:
+    """The symbolic sizes among an op's attributes."""
+    for value in values:
+        if isinstance(value, Dim):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _attribute_sizes(value)
 
 
 def _routine_key(op: Op, strides: Sequence[tuple[Size, ...]]) -> str:
