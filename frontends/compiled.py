@@ -19,6 +19,7 @@ from weft.compiler.ir.errors import ArgumentError
 from weft.compiler.ir.types import ArrayType
 from weft.frontends import tree
 from weft.frontends.arguments import Call, Leaf, Signature, describe_leaf
+from weft.frontends.garbage import uncollected
 from weft.frontends.stored import Shelf, Stored
 from weft.frontends.versions import donated_results, why_traced
 from weft.runtime.stub import MISS
@@ -291,8 +292,9 @@ class CompiledFunction:
 
         if self._column is None:
             self._column = _column((), self._optimise)
-        traced = trace_call(self.function, self.signature.name, call)
-        graph, report = _optimised(traced.graph, self._column)
+        with uncollected():
+            traced = trace_call(self.function, self.signature.name, call)
+            graph, report = _optimised(traced.graph, self._column)
         donated = donated_results(graph, call, self._donate) if self._donate else {}
         return Made(traced, graph, report, donated)
 

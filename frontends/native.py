@@ -17,6 +17,7 @@ from weft.compiler.ir.dims import Atom, Dim, Maximum, Symbol
 from weft.compiler.ir.types import ArrayType
 from weft.frontends import tree
 from weft.frontends.arguments import Call
+from weft.frontends.garbage import uncollected
 from weft.frontends.stored import Shelf, environment
 from weft.runtime import signatures, symbols
 from weft.runtime.cache import Cache, open_cache
@@ -166,7 +167,8 @@ class CpuProgram:
     def _lower(self, key: tuple[tuple[int, Strides], ...]) -> Artifact:
         from weft.compiler.lower import native
 
-        artifact, code = native.lower(self.graph, compile_text, dict(key), self.donated)
+        with uncollected():
+            artifact, code = native.lower(self.graph, compile_text, dict(key), self.donated)
         if not key:
             self._code = code
         if self._shelf is not None and self._out_tree is not None:

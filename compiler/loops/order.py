@@ -182,8 +182,15 @@ def _sources(partition: Partition, node: Node) -> Iterator[Node]:
             yield home
 
 
-def reads(partition: Partition, node: Node) -> Iterator[Value]:
-    """The values that a node takes from outside of itself."""
+def reads(partition: Partition, node: Node) -> list[Value]:
+    """The values that a node takes from outside of itself; asked for often, found once."""
+    known = partition.reads
+    if node not in known:
+        known[node] = list(_reads(node))
+    return known[node]
+
+
+def _reads(node: Node) -> Iterator[Value]:
     match node:
         case Single():
             for operand in node.op.operands:

@@ -70,6 +70,7 @@ class Partition:
         self.homes: dict[Value, Node] = {}
         self.aliases: dict[Value, Value] = {}
         self.nodes: list[Node] = []
+        self.reads: dict[Node, list[Value]] = {}
         self.refusals: list[Refusal] = []
         self._readers: dict[Node, dict[Node, None]] = {}
         self._array_users: dict[Value, list[Node]] = {}

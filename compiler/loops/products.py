@@ -19,10 +19,11 @@ from weft.compiler.ops.shape import broadcast
 
 def spread_products(graph: Graph) -> Graph:
     """The graph with such products written as elementwise ones, summed up where need be."""
-    return rebuild(graph, _rule)
+    return rebuild(graph, spread_product)
 
 
-def _rule(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+def spread_product(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+    """The rule for one op."""
     if op.name != "dot_general" or op.attributes["lhs_batch"]:
         return None
     if op.results[0].type.dtype.is_bool:

@@ -13,8 +13,8 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.errors import WeftError
 from weft.compiler.ir.graph import Graph, Op, Value
 from weft.compiler.ir.walk import Rewriter, rebuild
-from weft.compiler.loops.products import spread_products
-from weft.compiler.loops.scatters import share_scatters
+from weft.compiler.loops.products import spread_product
+from weft.compiler.loops.scatters import share_scatter
 from weft.compiler.ops import control
 from weft.compiler.ops.regions import inline_here
 
@@ -33,10 +33,18 @@ def flatten(graph: Graph) -> Graph:
             return None
         return inline_here(op.regions[0], [rewriter.value(v) for v in op.operands])
 
-    flat = rebuild(graph, rule)
-    while flat is not graph:
-        graph, flat = flat, rebuild(flat, rule)
-    return flat
+    while any(op.name in CALLS for region in graph.regions() for op in region.ops):
+        graph = rebuild(graph, rule)
+    return graph
+
+
+def _specialised(graph: Graph) -> Graph:
+    """The graph with ops in the forms that kernels are good at."""
+
+    def rule(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+        return spread_product(op, rewriter) or share_scatter(op, rewriter)
+
+    return rebuild(graph, rule)
 
 
 def lower(
@@ -53,7 +61,7 @@ def lower(
     from weft.compiler.lower.llvm.driver import host
     from weft.compiler.lower.llvm.program import emit_program
 
-    graph = share_scatters(spread_products(flatten(graph)))
+    graph = _specialised(flatten(graph))
     strided: dict[Value, tuple[Size, ...]] = {
         graph.parameters[number]: _symbolic(number, kinds)
         for number, kinds in (strides or {}).items()

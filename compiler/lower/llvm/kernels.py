@@ -283,7 +283,8 @@ class Body:
         f, block = self.f, self.code.block
         low = f.mul(number, block)
         high = f.minimum(low + block, f.const(length, I64))
-        fits = not isinstance(length, V) and int(length) % block == 0
+        # Blocks are whole vectors, so only the end of the loop can leave a part of one.
+        fits = not isinstance(length, V) and int(length) % max(self.plan.lanes, 1) == 0
         self._hoist(scope)
         self._vector_loop(scope, loop, low, high, self.levels, is_whole=fits)
 
