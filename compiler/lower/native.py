@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,10 +19,9 @@ from weft.compiler.ops import control
 from weft.compiler.ops.regions import inline_here
 
 Array = np.ndarray[Any, Any]
-CALLS = ("call", "checkpoint", "custom_jvp", "custom_vjp")
+CALLS: Final = ("call", "checkpoint", "custom_jvp", "custom_vjp")
 # Element strides of a parameter that is not row-major: 0 and 1 are known, None is told by the run.
 Strides = tuple[int | None, ...]
-LONG: int = 20_000  # additions above which a call lets other Python threads run
 
 
 def flatten(graph: Graph) -> Graph:

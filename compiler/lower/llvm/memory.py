@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.arrays import Element, times
 from weft.compiler.lower.llvm.emit import Function, Operand, V
-from weft.compiler.lower.llvm.types import I8, I16, I32, I64, PTR, VOID, Type, of_dtype
+from weft.compiler.lower.llvm.types import I1, I8, I16, I32, I64, PTR, VOID, Type, of_dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,7 @@ def positions(f: Function, address: Address, lanes: int) -> V:
 
 
 def every(f: Function, lanes: int) -> V:
-    from weft.compiler.lower.llvm.types import I1
-
+    """A mask of all lanes."""
     return f.const(True, I1.with_lanes(lanes))
 
 

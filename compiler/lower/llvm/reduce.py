@@ -6,7 +6,7 @@ depend on how the work was shared out.
 
 from __future__ import annotations
 
-from weft.compiler.ir.dtypes import DType
+from weft.compiler.ir.dtypes import DType, i64
 from weft.compiler.loops.group import Reduction
 from weft.compiler.loops.kernel import Entry
 from weft.compiler.lower.llvm import memory, scalar
@@ -118,13 +118,7 @@ class Accumulator:
             empty = e & g
         if across and self.lanes:
             place = f.extract(place, 0)
-        return convert(f, place, _i64(), target)
-
-
-def _i64() -> DType:
-    from weft.compiler.ir.dtypes import i64
-
-    return i64
+        return convert(f, place, i64, target)
 
 
 def _start(f: Function, kind: str, dtype: DType) -> Element:
