@@ -44,8 +44,9 @@ class Failed(IntEnum):
 # returns when all are done. Tasks may not depend on how the ranges fall.
 PARALLEL: Final = "weft_parallel"
 
-# A table of the addresses of a program's constants.
+# A table of the addresses of a program's constants, and one of the cycles its nodes took.
 CONSTANTS: Final = "weft_constants"
+CLOCKS: Final = "weft_clocks"
 
 
 class Pool(IntEnum):

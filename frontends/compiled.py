@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from weft.compiler.lower.llvm.program import ProgramCode
     from weft.compiler.passes.pipeline import Pass, PassLike, Report
     from weft.frontends.native import CpuProgram
+    from weft.frontends.profile import Profile
     from weft.frontends.report import Lowered, Memory
     from weft.frontends.trace import Trace
     from weft.frontends.tracing import Traced
@@ -175,6 +176,24 @@ class CompiledFunction:
 
         item = self._specialise(self.signature.take_apart(args, kwargs))
         return memory_of(item.graph, self._code(item))
+
+    def profile(self, *args: Any, calls: int = 5, **kwargs: Any) -> Profile:
+        """Where the time of a call with these arguments goes: kernel by kernel, the longest first.
+
+        The program is compiled anew with clocks in it; donated arguments are copied.
+        """
+        from weft.frontends.profile import profile
+
+        call = self.signature.take_apart(args, kwargs)
+        item = self._specialise(call)
+        donated = self._code(item).donated
+        arrays = self._arrays(item, call)
+        given = [np.asarray(array, order="C") for array in arrays]
+
+        def arguments() -> list[Any]:
+            return [a.copy() if n in donated.values() else a for n, a in enumerate(given)]
+
+        return profile(item.graph, donated, arguments, calls)
 
     def why_retraced(self) -> str:
         """Why each compiled version was made: what differed from those before."""

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 COPIED_BYTES: Final = 1 << 16  # a smaller argument is copied rather than compiled for as it lies
 
+PRODUCTS: Final = "products "
+
 _lock: Final = threading.RLock()
 
 
@@ -63,27 +65,32 @@ def _support(name: str) -> bytes:
 
 
 def _make_support(name: str) -> bytes:
+    from weft.compiler.ir.dtypes import named
     from weft.compiler.lower.llvm.driver import host
     from weft.compiler.lower.llvm.routines import gemm
     from weft.compiler.lower.llvm.support.pool import pool_text
     from weft.compiler.lower.llvm.support.stub import stub_text
 
-    if name == "products":
-        names = " ".join(gemm.symbol(dtype) for dtype in gemm.DTYPES)
-        return names.encode() + b"\n" + compile_text(gemm.text())
+    if name.startswith(PRODUCTS):
+        dtype = named(name.removeprefix(PRODUCTS))
+        return " ".join(gemm.exports(dtype)).encode() + b"\n" + compile_text(gemm.text(dtype))
     return compile_text({"stub": stub_text, "pool": pool_text}[name](host().triple))
 
 
 @functools.cache
-def _products() -> Library:
-    """Matrix products, which programs are linked to."""
-    names, _, code = _support("products").partition(b"\n")
+def _products(dtype: str) -> Library:
+    """Matrix products of a dtype, which programs are linked to."""
+    names, _, code = _support(f"{PRODUCTS}{dtype}").partition(b"\n")
     return Library(code, names.decode().split(), {PARALLEL: caller().pool.parallel})
 
 
 def support(name: str) -> int:
-    """The address of a function that programs import."""
-    return _products().address(name) if name.startswith("weft_") else symbols.address(name)
+    """The address of a function that programs import: `weft_<what>_<dtype>`, perhaps with more
+    behind it, or one of BLAS or LAPACK.
+    """
+    if not name.startswith("weft_"):
+        return symbols.address(name)
+    return _products(name.split("_")[2]).address(name)
 
 
 def compile_text(text: str) -> bytes:

@@ -158,7 +158,7 @@ def explanation(code: ProgramCode) -> list[str]:
 
 def _explain_region(plan: RegionPlan, lines: list[str], indent: str) -> None:
     for node in plan.nodes:
-        lines += [f"{indent}{line}" for line in _node_lines(node)]
+        lines += [f"{indent}{line}" for line in node_lines(node)]
         if isinstance(node, Single) and node.op in plan.controls:
             for body in plan.controls[node.op].bodies:
                 _explain_region(body, lines, indent + "  ")
@@ -173,16 +173,29 @@ def _explain_region(plan: RegionPlan, lines: list[str], indent: str) -> None:
         lines.append(f"{indent}not fused: {_named(refusal.producer)}{into}: {refusal.reason}")
 
 
-def _node_lines(node: Node) -> list[str]:
+def node_lines(node: Node) -> list[str]:
+    """What runs as one, in a line or a few."""
     match node:
         case Single():
-            return [_named(node.op)]
+            return [_routine_line(node.op)]
         case Assembly():
             assert isinstance(node.result, Result)
             pieces = [line for group in node.groups for line in _group_lines(group)]
             return [f"pieces of {_named(node.result.op)}", *[f"  {line}" for line in pieces]]
         case Group():
             return _group_lines(node)
+
+
+def _routine_line(op: Op) -> str:
+    if op.name not in ("dot_general", "convolution"):
+        return _named(op)
+    shapes = " by ".join(str(operand.type) for operand in op.operands)
+    if op.name == "dot_general":
+        shapes += (
+            f" over {list(op.attributes['lhs_contract'])}, {list(op.attributes['rhs_contract'])}"
+        )
+    place = "" if op.location is None else f" {op.location}"
+    return f"{op.name} of {shapes}{place}"
 
 
 def _group_lines(group: Group) -> list[str]:

@@ -39,15 +39,20 @@ class NativeProgram:
     """Native code of an artifact, linked, with what it needs to be called."""
 
     def __init__(
-        self, artifact: Artifact, caller: Caller, support: Callable[[str], int] = symbols.address
+        self,
+        artifact: Artifact,
+        caller: Caller,
+        support: Callable[[str], int] = symbols.address,
+        memory: Mapping[str, int] | None = None,
     ) -> None:
-        """`support` gives the addresses of what the code imports."""
+        """`support` gives the addresses of what the code imports; `memory` is linked in too."""
         assert artifact.native is not None
         self.artifact = artifact
         self.native: Native = artifact.native
         self.caller = caller
         self._constants = words([array.ctypes.data for array in self.native.constants])
         imports = {name: support(name) for name in self.native.imports}
+        imports |= memory or {}
         imports[PARALLEL] = caller.pool.parallel
         imports[CONSTANTS] = ctypes.addressof(self._constants)
         self.library = Library(self.native.code, ("entry", "arena_bytes"), imports)

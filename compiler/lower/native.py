@@ -19,6 +19,7 @@ from weft.compiler.ops import control
 from weft.compiler.ops.regions import inline_here
 
 Array = np.ndarray[Any, Any]
+IMPORTS: Final = ("scipy_", "weft_gemm_", "weft_tile_")  # how functions begin that are linked in
 CALLS: Final = ("call", "checkpoint", "custom_jvp", "custom_vjp")
 # Element strides of a parameter that is not row-major: 0 and 1 are known, None is told by the run.
 Strides = tuple[int | None, ...]
@@ -51,6 +52,8 @@ def lower(
     compile_text: Callable[[str], bytes],
     strides: Mapping[int, Strides] | None = None,
     donated: Mapping[int, int] | None = None,
+    *,
+    is_timed: bool = False,
 ) -> tuple[Artifact, Any]:
     """The graph as machine code made by `compile_text`, and the emitted program for inspection.
 
@@ -65,7 +68,7 @@ def lower(
         graph.parameters[number]: _symbolic(number, kinds)
         for number, kinds in (strides or {}).items()
     }
-    text, code = emit_program(graph, host(), strided, donated)
+    text, code = emit_program(graph, host(), strided, donated, is_timed=is_timed)
     native = Native(
         code=compile_text(text),
         constants=tuple(np.ascontiguousarray(c.array) for c in code.constants),
@@ -78,7 +81,7 @@ def lower(
         ),
         defined=tuple(code.defined),
         late=tuple(code.is_late(result) for result in graph.results),
-        imports=tuple([*code.module.outside("scipy_"), *code.module.outside("weft_gemm_")]),
+        imports=tuple(name for prefix in IMPORTS for name in code.module.outside(prefix)),
         sites=tuple(code.sites),
         hosts=tuple(_host_call(site.op) for site in code.hosts),
         in_place={number: (donated or {})[number] for number in code.plan.in_place},

@@ -30,7 +30,7 @@ def link(module: Module, name: str, imports: dict[str, int] | None = None) -> tu
     f.call_pointer(task, VOID, [run, data, f.const(0, I64), count])
     f.ret()
     for dtype_ in gemm.DTYPES:  # programs are linked to these; here they are part of the module
-        if module.outside(gemm.symbol(dtype_)):
+        if any(module.outside(export) for export in gemm.exports(dtype_)):
             gemm.define(module, dtype_)
     library = Library(compile_text(module.text()), [name], imports)
     return library, library.address(name)

@@ -50,7 +50,7 @@ def test_explain_names_kernels_and_lines() -> None:
     assert f"kernel over 40 x 30: add, exp ({HERE}:{line(layer, 'elementwise')})" in text
     assert f"kernel over 20: reduce_sum ({HERE}:{line(layer, 'order and sum')})" in text
     for name, comment in (("dot_general", "product"), ("sort", "order and sum")):
-        (found,) = [part for part in text.splitlines() if part.strip().startswith(f"{name} at")]
+        (found,) = [part for part in text.splitlines() if part.strip().startswith(f"{name} ")]
         assert f"{HERE}:{line(layer, comment)}" in found
     assert "memory:" in text
 
@@ -296,3 +296,30 @@ def test_steering_has_derivatives() -> None:
         np.testing.assert_allclose(made, exact, rtol=1e-12)
         if mark in (wf.fence, wf.fuse):
             np.testing.assert_allclose(made, wanted, rtol=1e-12)
+
+
+# --- profile ------------------------------------------------------------------------------------
+
+
+def test_profile_names_what_takes_the_time() -> None:
+    f = wf.jit(layer)
+    found = f.profile(X, W, calls=2)
+    names = [part.name for part in found.parts]
+    assert any(name.startswith("dot_general of f64[40, 30] by f64[30, 20]") for name in names)
+    assert sum(part.seconds for part in found.parts) <= found.seconds * 1.5
+    (product,) = [part for part in found.parts if part.name.startswith("dot_general")]
+    assert product.flops == 2 * 40 * 30 * 20
+    assert "GFLOP/s" in str(found) and "1 others" in found.table(len(found.parts) - 1)
+
+
+def test_profile_sees_into_loops_and_copies_donated_arguments() -> None:
+    def power(x: Any, y: Any) -> Any:
+        return wf.scan(lambda c, _: (np.tanh(c @ y), None), x, None, length=7)[0]
+
+    f = wf.jit(power, donate=0)
+    x, y = np.eye(20), np.full((20, 20), 0.5)
+    found = f.profile(x, y)
+    assert (x == np.eye(20)).all()
+    (product,) = [part for part in found.parts if part.name.startswith("dot_general")]
+    assert product.flops == 7 * 2 * 20**3
+    assert any(part.name.startswith("scan") for part in found.parts)

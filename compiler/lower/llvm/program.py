@@ -10,17 +10,19 @@ on the heap and its address written there; the symbols it depends on are written
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from weft.compiler.abi import PARALLEL, Run
+from weft.compiler.abi import CLOCKS, PARALLEL, Run
 from weft.compiler.artifact import Site
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Constant, Graph, Op, Value
+from weft.compiler.loops.group import Node
 from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.storage import RegionPlan, plan
 from weft.compiler.loops.text import kernel_text
@@ -29,6 +31,7 @@ from weft.compiler.lower.llvm.driver import Target
 from weft.compiler.lower.llvm.emit import Function, Module, V
 from weft.compiler.lower.llvm.kernels import KernelCode
 from weft.compiler.lower.llvm.regions import RegionCode
+from weft.compiler.lower.llvm.support import atomics
 from weft.compiler.lower.llvm.types import I64, PTR, VOID
 
 Array = np.ndarray[Any, Any]
@@ -49,12 +52,14 @@ class ProgramCode:
     target: Target
     strided: Mapping[Value, tuple[Size, ...]]
     donated: Mapping[int, int]
+    is_timed: bool = False
     module: Module = field(default_factory=Module)
     sites: list[Site] = field(default_factory=list)
     hosts: list[HostSite] = field(default_factory=list)
     constants: dict[Constant, int] = field(default_factory=dict)
     kernels: dict[str, tuple[str, KernelCode]] = field(default_factory=dict)
     routines: dict[str, str] = field(default_factory=dict)
+    clocks: dict[Node, int] = field(default_factory=dict)
     plan: RegionPlan = field(init=False)
 
     def __post_init__(self) -> None:
@@ -74,7 +79,8 @@ class ProgramCode:
 
     @property
     def has_parallel_code(self) -> bool:
-        return PARALLEL in self.module.outside(PARALLEL)
+        """Whether something in it may use several threads, products that are linked in included."""
+        return bool(self.module.outside(PARALLEL) or self.module.outside("weft_gemm_"))
 
     @property
     def defined(self) -> list[str]:
@@ -157,6 +163,20 @@ class ProgramCode:
         self.hosts.append(HostSite(op))
         return len(self.hosts) - 1
 
+    @contextmanager
+    def clock(self, f: Function, node: Node) -> Iterator[None]:
+        """Add the time that a node takes to its clock, in a program that is timed."""
+        if not self.is_timed:
+            yield
+            return
+        number = self.clocks.setdefault(node, len(self.clocks))
+        self.module.external(CLOCKS)
+        begin = f.call("llvm.readcyclecounter", I64, [])
+        yield
+        taken = f.call("llvm.readcyclecounter", I64, []) - begin
+        slot = f.element(V(f, f"@{CLOCKS}", PTR), I64, number)
+        atomics.update(f, "add", slot, taken, I64)
+
     def poll(self) -> str:
         """The function that long loops call: now and then it asks the runtime."""
         name = "weft.poll"
@@ -179,9 +199,12 @@ def emit_program(
     target: Target,
     strided: Mapping[Value, tuple[Size, ...]] | None = None,
     donated: Mapping[int, int] | None = None,
+    *,
+    is_timed: bool = False,
 ) -> tuple[str, ProgramCode]:
     """LLVM text of a graph, and what goes with it. `strided` gives the strides of parameters that
-    are not row-major, `donated` which results may take the memory of which parameters.
+    are not row-major, `donated` which results may take the memory of which parameters; a timed
+    program counts the time of each node.
     """
-    code = ProgramCode(graph, target, strided or {}, donated or {})
+    code = ProgramCode(graph, target, strided or {}, donated or {}, is_timed)
     return code.emit(), code

@@ -62,6 +62,10 @@ class RegionCode:
         sizes = Sizes(self.f, self.sizes.symbols)
         return RegionCode(self.program, plan, self.f, self.run, sizes, frame)
 
+    def elsewhere(self, f: Function, run: V, sizes: Sizes, frame: V) -> RegionCode:
+        """Code of this region that lies in another function."""
+        return RegionCode(self.program, self.plan, f, run, sizes, frame)
+
     # --- the whole region ---
 
     def emit(
@@ -74,7 +78,8 @@ class RegionCode:
         for parameter, value in zip(self.plan.region.parameters, given, strict=True):
             self._bind(parameter, value)
         for node in self.plan.nodes:
-            self._node(node)
+            with self.program.clock(self.f, node):
+                self._node(node)
         results = [
             self._result(number, result) for number, result in enumerate(self.plan.region.results)
         ]

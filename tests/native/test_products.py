@@ -1,0 +1,105 @@
+"""Matrix products over sizes, strides and dtypes: all edges of tiles, slices and blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as wf
+
+Array = np.ndarray[Any, Any]
+RNG = np.random.default_rng(7)
+
+
+def rows(shape: tuple[int, int], dtype: str) -> Array:
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+def columns(shape: tuple[int, int], dtype: str) -> Array:
+    return RNG.standard_normal(shape[::-1]).astype(dtype).T
+
+
+def apart(shape: tuple[int, int], dtype: str) -> Array:
+    return RNG.standard_normal((2 * shape[0], 3 * shape[1])).astype(dtype)[::2, ::3]
+
+
+def backwards(shape: tuple[int, int], dtype: str) -> Array:
+    return RNG.standard_normal(shape).astype(dtype)[::-1, ::-1]
+
+
+LAYOUTS = {"rows": rows, "columns": columns, "apart": apart, "backwards": backwards}
+
+
+def is_close(made: Array, x: Array, y: Array) -> bool:
+    """Whether the errors are those of sums of products in the dtype of the operands."""
+    wide = x.astype("f8") @ y.astype("f8")
+    scale = np.abs(x.astype("f8")) @ np.abs(y.astype("f8"))
+    return bool(np.all(np.abs(made - wide) <= 4 * np.finfo(x.dtype).eps * scale + 1e-30))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_every_size_around_a_tile(dtype: str) -> None:
+    f = wf.jit(lambda x, y: x @ y, specs=_specs(dtype))
+    for m in (*range(1, 26), 47, 48, 49, 97):
+        for n in (*range(1, 36), 63, 64, 65):
+            x, y = rows((m, 33), dtype), rows((33, n), dtype)
+            assert is_close(f(x, y), x, y), (m, n)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("k", [1, 2, 15, 16, 17, 255, 256, 257, 511, 513, 1030])
+def test_every_depth_around_a_slice(k: int, dtype: str) -> None:
+    f = wf.jit(lambda x, y: x @ y, specs=_specs(dtype))
+    for m, n in ((13, 33), (100, 70), (130, 300)):
+        x, y = rows((m, k), dtype), rows((k, n), dtype)
+        assert is_close(f(x, y), x, y), (m, n)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("right", LAYOUTS)
+@pytest.mark.parametrize("left", LAYOUTS)
+def test_operands_as_they_lie(left: str, right: str, dtype: str) -> None:
+    f = wf.jit(lambda x, y: x @ y, specs=_specs(dtype))
+    for m, k, n in ((150, 130, 160), (200, 300, 131), (129, 257, 500), (17, 1100, 65)):
+        x, y = LAYOUTS[left]((m, k), dtype), LAYOUTS[right]((k, n), dtype)
+        assert is_close(f(x, y), x, y), (m, k, n)
+
+
+def test_a_right_operand_that_is_packed_in_parts() -> None:
+    x, y = rows((100, 1400), "f4"), rows((1400, 3000), "f4")
+    made = wf.jit(lambda x, y: x @ y)(x, y)
+    assert is_close(made, x, y)
+
+
+def test_infinities_and_nans_stay_in_their_rows_and_columns() -> None:
+    x, y = np.ones((50, 40), "f4"), np.ones((40, 70), "f4")
+    x[49, 3], y[5, 69] = np.inf, np.nan
+    made = wf.jit(lambda x, y: x @ y)(x, y)
+    assert np.isnan(made[:, 69]).all() and np.isinf(made[49, :69]).all()
+    assert (made[:49, :69] == 40).all()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_same_bits_for_any_number_of_threads(layout: str) -> None:
+    f = wf.jit(lambda x, y: x @ y)
+    for m, k, n in ((128, 300, 300), (700, 65, 40), (30, 900, 600)):
+        x, y = LAYOUTS[layout]((m, k), "f4"), rows((k, n), "f4")
+        made = []
+        for count in (1, 2, 3, 4):
+            with wf.threads(count):
+                made.append(f(x, y).tobytes())
+        assert len(set(made)) == 1
+
+
+def test_a_product_alone_uses_the_threads_it_may() -> None:
+    native = wf.jit(lambda x, y: x @ y)
+    native(rows((300, 300), "f4"), rows((300, 300), "f4"))
+    (version,) = native._cache.values()
+    assert version.program.program().native.is_parallel
+
+
+def _specs(dtype: str) -> list[Any]:
+    name = {"f4": "f32", "f8": "f64"}[dtype]
+    return [wf.spec(f"{name}[m, k]"), wf.spec(f"{name}[k, n]")]
