@@ -157,8 +157,10 @@ def explanation(code: ProgramCode) -> list[str]:
 
 
 def _explain_region(plan: RegionPlan, lines: list[str], indent: str) -> None:
+    followers = set(plan.partition.followers.values())
     for node in plan.nodes:
-        lines += [f"{indent}{line}" for line in node_lines(node)]
+        with_it = "  row by row with it: " if node in followers else ""
+        lines += [f"{indent}{with_it}{line}" for line in node_lines(node)]
         if isinstance(node, Single) and node.op in plan.controls:
             for body in plan.controls[node.op].bodies:
                 _explain_region(body, lines, indent + "  ")

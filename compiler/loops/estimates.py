@@ -20,6 +20,16 @@ MOST_UNROLLED: Final = 16  # steps of a reduction that is written out
 PAIRWISE: Final = 16  # a value this much larger than all it is made of is not stored
 
 
+def bytes_of(value: Value) -> Size:
+    return value.type.size * value.type.dtype.itemsize
+
+
+def is_at_most(size: Size, limit: int) -> bool:
+    """Whether a size is known to be no larger."""
+    most = dims.upper(size)
+    return most is not None and most <= limit
+
+
 def weights(region: Region) -> dict[Value, int]:
     """The cost of an element of each value if nothing on the way to it were stored."""
     weights: dict[Value, int] = {}

@@ -295,8 +295,10 @@ def _cost(entry: Entry) -> int:
 # --- fewer loops --------------------------------------------------------------------------------
 
 
-def collapse(kernel: Kernel) -> Kernel:
-    """The kernel with neighbouring loops made one where all positions allow it."""
+def collapse(kernel: Kernel, rows: tuple[Loop, ...] = ()) -> tuple[Kernel, tuple[Loop, ...]]:
+    """The kernel with neighbouring loops made one where all positions allow it. Those of `rows`,
+    the first of the outer ones, are joined with each other only; which they are then.
+    """
     pinned = _pinned(kernel)
     positions = list(kernel.indices())
     merged: dict[Loop, tuple[Loop, Loop]] = {}
@@ -311,6 +313,7 @@ def collapse(kernel: Kernel) -> Kernel:
                 for group in also
             )
             free = first not in pinned and second not in pinned
+            free = free and (first in rows) == (second in rows)
             if free and together and all(_are_joined(p, first, second) for p in positions):
                 merged[first] = (first, second)
                 return
@@ -321,9 +324,11 @@ def collapse(kernel: Kernel) -> Kernel:
         if merged:
             break
     if not merged:
-        return kernel
+        return kernel, rows
     ((first, second),) = merged.values()
-    return collapse(_substituted(kernel, first, second, Loop(first.size * second.size)))
+    whole = Loop(first.size * second.size)
+    kept = tuple(whole if loop is first else loop for loop in rows if loop is not second)
+    return collapse(_substituted(kernel, first, second, whole), kept)
 
 
 def _are_joined(position: Index, first: Loop, second: Loop) -> bool:

@@ -60,7 +60,7 @@ class _Waits:
         self.readers: dict[Node, dict[Node, None]] = {node: {} for node in self.nodes}
         self.sources: dict[Node, dict[Node, None]] = {node: {} for node in self.nodes}
         for node in self.nodes:
-            for source in _sources(partition, node):
+            for source in sources(partition, node):
                 if source is not node:
                     self._after(source, node)
         self._keep_effects_in_order()
@@ -174,7 +174,7 @@ def _last_position(node: Node, position: dict[Op, int]) -> int:
             return max(position[s.target.op] for s in node.stores if isinstance(s.target, Result))
 
 
-def _sources(partition: Partition, node: Node) -> Iterator[Node]:
+def sources(partition: Partition, node: Node) -> Iterator[Node]:
     """The nodes that make what a node reads."""
     for value in reads(partition, node):
         home = partition.homes.get(partition.resolve(value))

@@ -22,6 +22,8 @@ from weft.compiler.loops import maps
 from weft.compiler.loops.costs import is_free, own_cost
 from weft.compiler.loops.estimates import (
     MOST_UNROLLED,
+    bytes_of,
+    is_at_most,
     is_far_smaller,
     is_repeated,
     leaves,
@@ -29,6 +31,7 @@ from weft.compiler.loops.estimates import (
     weights,
 )
 from weft.compiler.loops.expression import Quotient, Ref
+from weft.compiler.loops.followers import pair
 from weft.compiler.loops.group import (
     Assembly,
     Computed,
@@ -45,6 +48,7 @@ from weft.compiler.loops.reductions import (
     REDUCTIONS,
     choices,
     fits_row,
+    goes_down_columns,
     reduced_sizes,
     short_axes,
     unrolled,
@@ -56,6 +60,7 @@ MOST_ENTRIES: Final = 500  # of a group: compile time and registers
 REPEATED_COST: Final = 4  # additions per element that may be repeated rather than stored
 PAIRWISE_COST: Final = 400
 PAIRWISE_GROUPS: Final = 6
+COLUMN_BYTES: Final = 1 << 18  # of an array that may be written column by column
 MOST_SEARCHED: Final = 64  # values that are looked at to find what two reductions share
 
 
@@ -82,7 +87,7 @@ class Partition:
         }
         for op in reversed(region.ops):
             self._place(op)
-        self.nodes = self._ordered()
+        self.nodes, self.followers = pair(self, order(self))
 
     # --- one op ---
 
@@ -290,7 +295,12 @@ class Partition:
             loop is None or loop.size == size
             for loop, size in zip(loops, result.type.shape, strict=True)
         ]
-        return all(sizes) and not self._would_wait_for_itself(result, group)
+        if not all(sizes) or self._would_wait_for_itself(result, group):
+            return False
+        if goes_down_columns(group, loops) and not is_at_most(bytes_of(result), COLUMN_BYTES):
+            self._refuse(op, group, "the kernel goes through it column by column")
+            return False
+        return True
 
     def _would_wait_for_itself(self, result: Result, group: Group) -> bool:
         """Whether something that reads the value's array must run before the group."""
@@ -553,9 +563,6 @@ class Partition:
         while value in self.aliases:
             value = self.aliases[value]
         return value
-
-    def _ordered(self) -> list[Node]:
-        return order(self)
 
 
 # --- helpers ------------------------------------------------------------------------------------

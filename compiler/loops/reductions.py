@@ -11,6 +11,7 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op
 from weft.compiler.loops.expression import Combined, Ref
+from weft.compiler.loops.group import Group
 from weft.compiler.loops.index import Index, Loop, Place, constant, counter
 
 REDUCTIONS: Final = {
@@ -82,3 +83,12 @@ def fits_row(sizes: Sequence[Size], outer: Sequence[Size]) -> bool:
     if isinstance(rows, int) and isinstance(row, int):
         return rows >= 8 or row <= 4096
     return not isinstance(rows, int) or rows >= 8
+
+
+def goes_down_columns(group: Group, loops: Sequence[Loop | None]) -> bool:
+    """Whether a group goes through an array with these loops as its axes against its order: inside
+    of a step over the last axis, over another one.
+    """
+    if group.outer is None or not loops:
+        return False
+    return loops[-1] in group.outer and any(x is not None and x not in group.outer for x in loops)

@@ -14,6 +14,7 @@ from typing import Final
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
+from weft.compiler.loops.estimates import bytes_of as bytes_of
 from weft.compiler.loops.group import Assembly, Group, Node, Reduction, Single
 from weft.compiler.loops.index import row_major, total
 from weft.compiler.loops.kernel import Layout
@@ -140,10 +141,6 @@ def aligned(size: Size) -> Size:
     return dims.floor_divide(size + (ALIGNMENT - 1), ALIGNMENT) * ALIGNMENT
 
 
-def bytes_of(value: Value) -> Size:
-    return value.type.size * value.type.dtype.itemsize
-
-
 def plan(
     region: Region,
     *,
@@ -175,8 +172,10 @@ class _Planner:
         self.made = made
         self.partition = made.partition
         self.nodes = made.partition.nodes
+        self.led = {group: product for product, group in made.partition.followers.items()}
         self.last = self._last_uses()
         self.result_of: dict[Value, int] = {}
+        self.placed: dict[Value, Buffer] = {}
         parameters = made.region.parameters
         self.carried = {parameters[p]: number for number, p in carried.items()}
         for number, parameter in enumerate(parameters):
@@ -225,20 +224,33 @@ class _Planner:
     def _last_uses(self) -> dict[Value, int]:
         last: dict[Value, int] = {}
         for position, node in enumerate(self.nodes):
-            for value in reads(self.partition, node):
+            for value in self._read_by(node):
                 last[self.partition.resolve(value)] = position
         for result in self.made.region.results:
             last[self.partition.resolve(result)] = len(self.nodes)
         return last
 
+    def _read_by(self, node: Node) -> list[Value]:
+        """What a node reads, and with a follower what the product reads that it follows: later
+        rows of it are still at work.
+        """
+        mine = reads(self.partition, node)
+        return [*mine, *reads(self.partition, self.led[node])] if node in self.led else mine
+
     # --- one array ---
 
     def _hold(self, node: Node, position: int, target: Value) -> None:
         made = self.made
+        if target in self.placed:
+            self._give(target, self.placed[target])
+            return
         number = self.result_of.get(target)
         dying = self._dying(node, position, target)
         end = self.last.get(target, position)
-        if number is not None:
+        shared = self._result_of_follower(node, position, target)
+        if shared is not None:
+            buffer = shared
+        elif number is not None:
             paired = [b for b in dying if self._is_carried_to(b, number)]
             if paired:
                 made.in_place.add(number)
@@ -255,6 +267,23 @@ class _Planner:
         made.buffers.append(buffer)
         self._give(target, buffer)
 
+    def _result_of_follower(self, node: Node, position: int, target: Value) -> Buffer | None:
+        """The memory of a result that a follower writes over a product that nothing else reads."""
+        group = self.partition.followers.get(node)
+        if group is None or target in self.result_of or self.last.get(target) != position + 1:
+            return None
+        for made in group.targets:
+            number = self.result_of.get(made)
+            is_free = number is not None and number not in self.carried.values()
+            if not is_free or bytes_of(made) != bytes_of(target):
+                continue
+            if _may_overwrite(self.partition, group, target, made):
+                assert number is not None
+                end = len(self.nodes)
+                self.placed[made] = Buffer("result", number, bytes_of(made), position, end, made)
+                return self.placed[made]
+        return None
+
     def _is_carried_to(self, buffer: Buffer, number: int) -> bool:
         return self.carried.get(buffer.value) == number and buffer.kind == "parameter"  # type: ignore[call-overload]
 
@@ -269,9 +298,13 @@ class _Planner:
         candidates = dict.fromkeys(
             self.partition.resolve(value) for value in reads(self.partition, node)
         )
+        kept: set[Value] = set()
+        if node in self.led:
+            operands = reads(self.partition, self.led[node])
+            kept = {self.partition.resolve(value) for value in operands}
         for value in candidates:
             buffer = self.made.holders.get(value)
-            if buffer is None or value in self.made.strided:
+            if buffer is None or value in self.made.strided or value in kept:
                 continue
             mutable = buffer.kind == "temporary" or (
                 buffer.kind == "parameter" and buffer.value in self.carried

@@ -130,6 +130,22 @@ def unravel(f: Function, position: V, shape: Sequence[Operand]) -> list[Operand]
     return [*([rest] if shape else []), *reversed(index)]
 
 
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """What goes on with rows of a matrix product as soon as they are done: `task(run, data, begin,
+    end)`, called with the numbers of rows, of which `first` is that of the product's first one.
+    """
+
+    task: V
+    data: V
+    first: Operand = 0
+
+    def call(self, f: Function, run: V, begin: Operand, end: Operand) -> None:
+        """Go on with some rows of the product."""
+        first = f.const(self.first, I64)
+        f.call_pointer(self.task, VOID, [run, self.data, first + begin, first + end])
+
+
 class Env:
     """What a routine may ask for while it is emitted into a function."""
 
@@ -140,11 +156,13 @@ class Env:
         prefix: str,
         sites: list[Site],
         measure: Callable[[Size], Operand] | None = None,
+        follower: Follower | None = None,
     ) -> None:
         self.module = module
         self.run = run
         self.prefix = prefix
         self.sites = sites
+        self.follower = follower
         self._measure = measure
         self._tasks = 0
 
@@ -203,7 +221,7 @@ class Env:
         parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
         g = self.module.function(task, VOID, parameters, internal=True)
         run, data, begin, end = g.arguments
-        values = _unpacked(g, data, captured)
+        values = unpacked(g, data, captured)
         g.call(name, VOID, [run, *values, begin, end])
         g.ret()
         self._share(f, task, count, captured, grain)
@@ -211,9 +229,7 @@ class Env:
     def _share(
         self, f: Function, task: str, count: Operand, captured: Sequence[V], grain: Operand
     ) -> None:
-        data = f.stack(I64, max(len(captured), 1), align=8)
-        for number, value in enumerate(captured):
-            f.store(value, f.element(data, I64, number))
+        data = packed(f, captured)
         address = V(f, f"@{task}", PTR)
         total, least = f.const(count, I64), f.const(grain, I64)
         f.call(PARALLEL, VOID, [self.run, address, data, total, least])
@@ -227,14 +243,22 @@ class Env:
         g = self.module.function(name, VOID, parameters, internal=True)
         run, data, begin, end = g.arguments
         inner = Env(self.module, run, name, self.sites)
-        values = _unpacked(g, data, captured)
+        values = unpacked(g, data, captured)
         with g.range(begin, end) as i:
             body(g, inner, i, values)
         g.ret()
         return name
 
 
-def _unpacked(g: Function, data: V, captured: Sequence[V]) -> list[V]:
+def packed(f: Function, captured: Sequence[V]) -> V:
+    """Values on the stack, for a function that is given one pointer."""
+    data = f.stack(I64, max(len(captured), 1), align=8)
+    for number, value in enumerate(captured):
+        f.store(value, f.element(data, I64, number))
+    return data
+
+
+def unpacked(g: Function, data: V, captured: Sequence[V]) -> list[V]:
     """Captured values, read back in another function."""
     return [
         g.load(g.element(data, I64, number), value.type) for number, value in enumerate(captured)

@@ -22,7 +22,7 @@ from weft.compiler.loops.kernel import Argument, Entry, Kernel, Load, Stage
 from weft.compiler.loops.references import references
 from weft.compiler.loops.schedule import MOST_PARTS, TILE, Schedule, schedule
 from weft.compiler.lower.llvm import memory, scalar
-from weft.compiler.lower.llvm.arrays import Element, Env, product, unravel
+from weft.compiler.lower.llvm.arrays import Element, Env, product, unpacked, unravel
 from weft.compiler.lower.llvm.dimensions import Sizes
 from weft.compiler.lower.llvm.driver import Target
 from weft.compiler.lower.llvm.emit import Function, Module, Operand, V
@@ -57,6 +57,7 @@ class KernelCode:
     sites: list[Site]
     schedule: Schedule = field(init=False)
     parameters: Parameters = field(init=False)
+    _followers: dict[Size, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.schedule = schedule(self.kernel, self.target.vector_bytes * 8)
@@ -90,6 +91,27 @@ class KernelCode:
         if self.schedule.split is not None:
             f.call(f"{self.name}.finish", VOID, [*passed, f.const(units, I64)])
         f.ret()
+
+    def follows(self, rows: Sequence[Loop]) -> bool:
+        """Whether the units of each step of some of the outer loops follow each other."""
+        plan = self.schedule
+        has_order = plan.split is None and plan.tile is None
+        return has_order and not self.kernel.in_order and plan.outer not in rows
+
+    def emit_follower(self, captured: Sequence[V], rows: Size) -> str:
+        """Define `name.rows(run, data, begin, end)`: the units of some rows, of so many in all."""
+        name = self._followers.setdefault(rows, f"{self.name}.rows{len(self._followers)}")
+        if name not in self.module.functions:
+            parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
+            f = self.module.function(name, VOID, parameters, internal=True)
+            run, data, begin, end = f.arguments
+            values = unpacked(f, data, captured)
+            sizes = Sizes(f, self.parameters.unpack(values)[2])
+            units = f.const(self.units(f, sizes), I64)
+            each = f.divide(units, f.maximum(sizes.value(rows), 1))
+            self._do(f, [run, *values], begin * each, end * each)
+            f.ret()
+        return name
 
     def _do(self, f: Function, passed: Sequence[V], begin: V, end: V) -> None:
         f.call(self.name, VOID, [*passed, begin, end])

@@ -10,19 +10,22 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from weft.compiler.abi import CONSTANTS
+from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Constant, Op, Value
 from weft.compiler.loops import kernel as kernels
 from weft.compiler.loops.expression import Ref
+from weft.compiler.loops.followers import rows_of
 from weft.compiler.loops.group import Assembly, Group, Node, Single, Store
 from weft.compiler.loops.index import Loop, over, row_major
 from weft.compiler.loops.kernel import Kernel, Layout
 from weft.compiler.loops.storage import Buffer, RegionPlan, bytes_of
 from weft.compiler.lower.llvm import routines, scalar
-from weft.compiler.lower.llvm.arrays import Array, Element, Env
+from weft.compiler.lower.llvm.arrays import Array, Element, Env, Follower, packed
 from weft.compiler.lower.llvm.dimensions import Sizes, names
 from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.kernels import KernelCode
 from weft.compiler.lower.llvm.scope import Scope
 from weft.compiler.lower.llvm.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.values import Values
@@ -55,6 +58,7 @@ class RegionCode:
         self.slots: dict[Value, V] = {}
         self.heap: list[V] = []
         self.late_results: V | None = None
+        self._followed: set[Node] = set()
         self._order: dict[object, int] = {op: number for number, op in enumerate(plan.region.ops)}
 
     def nested(self, plan: RegionPlan, frame: V) -> RegionCode:
@@ -112,6 +116,8 @@ class RegionCode:
 
     def _node(self, node: Node) -> None:
         match node:
+            case Group() if node in self._followed:
+                return
             case Group():
                 self._group(node)
             case Assembly():
@@ -217,7 +223,7 @@ class RegionCode:
         ref = Ref(value, over(loops))
         group.stores.append(Store(ref, value, ref.place))
         made = kernels.build(group, lambda _, written: target if written else source, {})
-        self._run(kernels.collapse(made))
+        self._run(kernels.collapse(made)[0])
 
     # --- groups ---
 
@@ -227,7 +233,7 @@ class RegionCode:
                 self.slots[target] = self.slot(target.type.dtype)
         kernel = kernels.build(group, self._layout, self._order)
         if _has_loops(group):
-            self._run(kernels.collapse(kernel))
+            self._run(kernels.collapse(kernel)[0])
             for target in group.targets:
                 if not target.type.rank:
                     self.numbers[target] = self.load_number(self.slots[target], target.type.dtype)
@@ -248,13 +254,32 @@ class RegionCode:
     def _run(self, kernel: Kernel) -> None:
         """Call a kernel."""
         code = self.program.kernel(kernel)
-        passed = [self.run]
-        passed += [self._storage_pointer(storage) for storage, _ in kernel.arrays]
+        self.f.call(f"{code.name}.run", VOID, [self.run, *self._passed(kernel, code)])
+
+    def _passed(self, kernel: Kernel, code: KernelCode) -> list[V]:
+        """What a kernel is given, whose code may have been written for an equal one."""
+        passed = [self._storage_pointer(storage) for storage, _ in kernel.arrays]
         for value in kernel.arguments:
             element = self.number(value)
             passed += element if isinstance(element, tuple) else (element,)
-        passed += [self.sizes.symbols[name] for name in code.parameters.symbols]
-        self.f.call(f"{code.name}.run", VOID, passed)
+        return passed + [self.sizes.symbols[name] for name in code.parameters.symbols]
+
+    def _follower(self, node: Single) -> Follower | None:
+        """What goes on with the rows of a product, if something does."""
+        group = self.plan.partition.followers.get(node)
+        if group is None:
+            return None
+        rows = rows_of(self.plan.partition, node.op, group)
+        assert rows is not None
+        kernel = kernels.build(group, self._layout, self._order)
+        kernel, rows = kernels.collapse(kernel, rows)
+        code = self.program.kernel(kernel)
+        if not code.follows(rows):
+            return None
+        self._followed.add(group)
+        passed = self._passed(kernel, code)
+        task = code.emit_follower(passed, dims.product(loop.size for loop in rows))
+        return Follower(V(self.f, f"@{task}", PTR), packed(self.f, passed))
 
     def _inline(self, kernel: Kernel, group: Group) -> None:
         """Write a group without loops in place."""
@@ -304,37 +329,50 @@ class RegionCode:
             if not result.type.rank:
                 self.slots[result] = self.slot(result.type.dtype)
         results = [self.array(result) for result in op.results]
-        self._call_routine(op, operands, results)
+        self._call_routine(op, operands, results, self._follower(node))
         for result in op.results:
             if not result.type.rank:
                 self.numbers[result] = self.load_number(self.slots[result], result.type.dtype)
 
-    def _call_routine(self, op: Op, operands: list[Array], results: list[Array]) -> None:
+    def _call_routine(
+        self, op: Op, operands: list[Array], results: list[Array], follower: Follower | None
+    ) -> None:
         """Call a routine that is a function of its own; equal ones are written once."""
         layouts = [self.plan.operand_layout(v) if v.type.rank else None for v in op.operands]
         strides = [() if layout is None else layout.strides for layout in layouts]
         shapes = [value.type.shape for value in (*op.operands, *op.results)]
         given = [size for sizes in (*strides, *shapes) for size in sizes]
         symbols = names([*given, *_attribute_sizes(list(op.attributes.values()))])
-        key = _routine_key(op, strides)
+        key = f"{_routine_key(op, strides)}{' followed' if follower is not None else ''}"
         if key not in self.program.routines:
             name = f"{op.name}{len(self.program.routines)}"
             self.program.routines[key] = name
-            self._define_routine(name, op, strides, symbols)
+            self._define_routine(name, op, strides, symbols, is_followed=follower is not None)
         pointers = [array.pointer for array in (*operands, *results)]
+        if follower is not None:
+            pointers += [follower.task, follower.data]
         passed = [self.run, *pointers, *[self.sizes.symbols[symbol] for symbol in symbols]]
         self.f.call(self.program.routines[key], VOID, passed)
 
     def _define_routine(
-        self, name: str, op: Op, strides: Sequence[tuple[Size, ...]], symbols: list[str]
+        self,
+        name: str,
+        op: Op,
+        strides: Sequence[tuple[Size, ...]],
+        symbols: list[str],
+        *,
+        is_followed: bool,
     ) -> None:
         values = (*op.operands, *op.results)
-        parameters = [("run", PTR), *[(f"p{n}", PTR) for n in range(len(values))]]
+        pointers = [f"p{n}" for n in range(len(values))]
+        pointers += ["task", "data"] if is_followed else []
+        parameters = [("run", PTR), *[(pointer, PTR) for pointer in pointers]]
         parameters += [(f"s.{symbol}", I64) for symbol in symbols]
         f = self.program.module.function(name, VOID, parameters, internal=True)
         run, *rest = f.arguments
-        sizes = Sizes(f, dict(zip(symbols, rest[len(values) :], strict=True)))
-        env = Env(self.program.module, run, name, self.program.sites, sizes.operand)
+        sizes = Sizes(f, dict(zip(symbols, rest[len(pointers) :], strict=True)))
+        follower = Follower(*rest[len(values) : len(pointers)]) if is_followed else None
+        env = Env(self.program.module, run, name, self.program.sites, sizes.operand, follower)
         arrays = []
         for number, value in enumerate(values):
             shape = tuple(sizes.operand(size) for size in value.type.shape)

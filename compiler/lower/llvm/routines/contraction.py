@@ -6,25 +6,27 @@ in memory is copied first; all else is a matter of strides.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from weft.compiler.ir.graph import Op
-from weft.compiler.lower.llvm.arrays import Array, Env, contiguous, product, times
+from weft.compiler.lower.llvm.arrays import Array, Env, Follower, contiguous, product, times
 from weft.compiler.lower.llvm.emit import Function, Operand, V
 from weft.compiler.lower.llvm.routines import Routine, copies, products, sizes
 from weft.compiler.lower.llvm.routines.elements import all_of
 from weft.compiler.lower.llvm.types import I64, PTR
 
 Axes: TypeAlias = tuple[int, ...]
+_MANY: Final = 8
 
 
 def _emit(f: Function, env: Env, op: Op, operands: list[Array], results: list[Array]) -> None:
     lhs, rhs = operands
     axes = {name: tuple(op.attributes[name]) for name in ("lhs_contract", "rhs_contract")}
     batch = {name: tuple(op.attributes[name]) for name in ("lhs_batch", "rhs_batch")}
-    contract(f, env, lhs, rhs, results[0], **axes, **batch)
+    contract(f, env, lhs, rhs, results[0], **axes, **batch, follower=env.follower)
 
 
 def contract(
@@ -38,9 +40,11 @@ def contract(
     rhs_contract: Axes,
     lhs_batch: Axes = (),
     rhs_batch: Axes = (),
+    follower: Follower | None = None,
 ) -> None:
     """Sums of products over the contracted axes into a row-major result with axes batch, lhs free,
-    rhs free; operands count as converted to its dtype.
+    rhs free; operands count as converted to its dtype. A follower sees the rows of all matrices as
+    those of one.
     """
     order = _sum_order(lhs, rhs, lhs_contract, rhs_contract)
     lhs_contract = tuple(lhs_contract[i] for i in order)
@@ -52,26 +56,40 @@ def contract(
     n = len(lhs_batch)
     batch, rows, columns = result.shape[:n], left.array.shape[n], right.array.shape[n + 1]
     target = contiguous(f, result.pointer, result.dtype, (*batch, rows, columns))
-    multiply_batch(f, env, left.array, right.array, target)
+    multiply_batch(f, env, left.array, right.array, target, follower)
     for matrices in (left, right):
         if matrices.workspace is not None:
             env.free(f, matrices.workspace)
 
 
-def multiply_batch(f: Function, env: Env, lhs: Array, rhs: Array, result: Array) -> None:
+def multiply_batch(
+    f: Function,
+    env: Env,
+    lhs: Array,
+    rhs: Array,
+    result: Array,
+    follower: Follower | None = None,
+) -> None:
     """Products of matrices [*batch, m, k] and [*batch, k, n] into row-major [*batch, m, n]."""
     batch = result.shape[:-2]
     steps = product(f, (*result.shape[-2:], lhs.shape[-1]))
+    passed = [] if follower is None else [follower.task, follower.data]
 
-    def each(g: Function, inner: Env, items: list[Array]) -> None:
-        products.multiply(g, inner, *items)
+    def each(g: Function, inner: Env, items: list[Array], number: V, given: list[Operand]) -> None:
+        goes_on = None
+        if follower is not None:
+            task, data = given
+            assert isinstance(task, V) and isinstance(data, V)
+            goes_on = Follower(task, data, times(g, number, items[2].shape[0]))
+        x, y, z = items
+        products.multiply(g, inner, x, y, z, goes_on)
 
     def run(at_once: bool) -> None:
-        copies.for_each(f, env, batch, [lhs, rhs, result], steps, each, at_once=at_once)
+        arrays = [lhs, rhs, result]
+        copies.for_each(f, env, batch, arrays, steps, each, numbers=passed, at_once=at_once)
 
-    # Large products keep all threads busy themselves: BLAS has its own.
     if sizes.is_known(steps):
-        run(steps <= products.SINGLE_THREADED)
+        run(steps <= products.SINGLE_THREADED or _is_many(batch))
         return
     if not batch:
         run(True)
@@ -80,6 +98,12 @@ def multiply_batch(f: Function, env: Env, lhs: Array, rhs: Array, result: Array)
         run(True)
         choice.otherwise()
         run(False)
+
+
+def _is_many(batch: Sequence[Operand]) -> bool:
+    """Whether matrices keep all threads busy one each; a few large ones are shared out instead."""
+    known = [size for size in batch if sizes.is_known(size)]
+    return len(known) == len(batch) and math.prod(known) >= _MANY
 
 
 # --- axes ---------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from weft.compiler.lower.llvm.arrays import Array, Env, contiguous, dot, product
 from weft.compiler.lower.llvm.emit import Function, Operand, V
 from weft.compiler.lower.llvm.routines import rows, sizes
 from weft.compiler.lower.llvm.routines.elements import read, vector_lanes, working, write
-from weft.compiler.lower.llvm.types import I1, I8, VOID
+from weft.compiler.lower.llvm.types import I1, I8, I64, VOID
 
 
 def copy(f: Function, env: Env, source: Array, target: Array) -> None:
@@ -106,7 +106,7 @@ def scratch(f: Function, env: Env, dtype: DType, shape: Sequence[Operand]) -> Ar
     return contiguous(f, pointer, dtype, shape)
 
 
-Body: TypeAlias = Callable[[Function, Env, list[Array]], None]
+Body: TypeAlias = Callable[[Function, Env, list[Array], V, list[Operand]], None]
 
 
 def for_each(
@@ -117,9 +117,11 @@ def for_each(
     steps: Operand,
     body: Body,
     *,
+    numbers: Sequence[Operand] = (),
     at_once: bool = True,
 ) -> None:
-    """`body(g, env, items)` for the items of arrays at each index of their leading axes `batch`.
+    """`body(g, env, items, number, numbers)` for the items of arrays at each index of their leading
+    axes `batch`: the index counted in row-major order, and the numbers as `g` knows them.
 
     Items take about `steps` steps each; unless `at_once` they follow each other on this thread.
     """
@@ -128,7 +130,7 @@ def for_each(
     shape, outer = sizes.coalesced(batch, strides)
     inner = [sizes.rank_split(array, rank)[1] for array in arrays]
     if not shape:
-        body(f, env, inner)
+        body(f, env, inner, f.const(0, I64), list(numbers))
         return
     moved = [
         Array(item.pointer, item.dtype, (*shape, *item.shape), (*steps_of, *item.strides))
@@ -136,16 +138,16 @@ def for_each(
     ]
     if not at_once:
         with f.range(0, product(f, shape)) as i:
-            body(f, env, _items(f, i, moved, len(shape)))
+            body(f, env, _items(f, i, moved, len(shape)), i, list(numbers))
         return
 
     def chunk(
-        g: Function, inner_env: Env, begin: V, end: V, given: list[Array], _: list[Operand]
+        g: Function, inner_env: Env, begin: V, end: V, given: list[Array], there: list[Operand]
     ) -> None:
         with g.range(begin, end) as i:
-            body(g, inner_env, _items(g, i, given, len(shape)))
+            body(g, inner_env, _items(g, i, given, len(shape)), i, there)
 
-    rows.parallel(f, env, product(f, shape), steps, moved, [], chunk)
+    rows.parallel(f, env, product(f, shape), steps, moved, numbers, chunk)
 
 
 def _items(f: Function, number: V, arrays: Sequence[Array], rank: int) -> list[Array]:

@@ -4,7 +4,8 @@ The right operand is packed into panels as wide as a tile, unless it lies in row
 times. Tasks are blocks of rows, or, where there are too few of these, blocks of rows times groups
 of panels. A task goes through the sum in slices; a left operand whose rows lie in one piece is read
 where it lies, others are packed as they are used. Every element is summed up in the same order
-whatever the number of threads.
+whatever the number of threads. What follows a product goes on with the rows of a block as soon as
+they are done.
 
 The code serves all sizes and strides, so it is compiled once and linked to the programs that call
 it by `symbol`.
@@ -18,7 +19,7 @@ from typing import Final
 from weft.compiler.abi import Run
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.dtypes import DType
-from weft.compiler.lower.llvm.arrays import Array, Env
+from weft.compiler.lower.llvm.arrays import Array, Env, Follower
 from weft.compiler.lower.llvm.emit import Function, Module, V
 from weft.compiler.lower.llvm.routines import packing, tiles
 from weft.compiler.lower.llvm.routines.tiles import Left, Lines, Target, Tile, tile_of
@@ -37,12 +38,12 @@ _OFTEN: Final = 6  # panels for which packing a left operand pays then
 
 DTYPES: Final = (dtypes.f32, dtypes.f64)
 
-_POINTERS: Final = ("run", "lhs", "rhs", "result")
-_NUMBERS: Final = ("m", "n", "k", "down", "across", "deeper", "along")
+_POINTERS: Final = ("run", "lhs", "rhs", "result", "task", "data")
+_NUMBERS: Final = ("first", "m", "n", "k", "down", "across", "deeper", "along")
 
 
 def symbol(dtype: DType) -> str:
-    """The name of weft_gemm_*(run, lhs, rhs, result, m, n, k, four strides)."""
+    """The name of weft_gemm_*(run, lhs, rhs, result, task, data, first, m, n, k, four strides)."""
     return f"weft_gemm_{dtype.name}"
 
 
@@ -58,10 +59,18 @@ def exports(dtype: DType) -> list[str]:
     return [symbol(dtype), *tiles.names(tile_of(of_dtype(dtype)))]
 
 
-def call(f: Function, env: Env, lhs: Array, rhs: Array, result: Array) -> None:
+def call(
+    f: Function,
+    env: Env,
+    lhs: Array,
+    rhs: Array,
+    result: Array,
+    follower: Follower | None = None,
+) -> None:
     """The product of [m, k] and [k, n], any strides, into a row-major [m, n]; k is not 0."""
-    sizes = (*result.shape, lhs.shape[1], *lhs.strides, *rhs.strides)
-    pointers = [env.run, lhs.pointer, rhs.pointer, result.pointer]
+    goes_on = follower or Follower(f.const(0, PTR), f.const(0, PTR))
+    sizes = (goes_on.first, *result.shape, lhs.shape[1], *lhs.strides, *rhs.strides)
+    pointers = [env.run, lhs.pointer, rhs.pointer, result.pointer, goes_on.task, goes_on.data]
     f.call(symbol(result.dtype), VOID, [*pointers, *[f.const(size, I64) for size in sizes]])
 
 
@@ -89,18 +98,22 @@ class _Product:
 
     @property
     def shape(self) -> tuple[V, V, V]:
-        m, n, k = self.values[3:6]
+        m, n, k = self.values[6:9]
         return m, n, k
 
     @property
     def lhs(self) -> Array:
         m, _, k = self.shape
-        return Array(self.values[0], self.dtype, (m, k), self.values[6:8])
+        return Array(self.values[0], self.dtype, (m, k), self.values[9:11])
 
     @property
     def rhs(self) -> Array:
         _, n, k = self.shape
-        return Array(self.values[1], self.dtype, (k, n), self.values[8:10])
+        return Array(self.values[1], self.dtype, (k, n), self.values[11:13])
+
+    @property
+    def follower(self) -> Follower:
+        return Follower(self.values[3], self.values[4], self.values[5])
 
     @property
     def result(self) -> Array:
@@ -151,6 +164,17 @@ def _build(f: Function, env: Env, product: _Product) -> None:
         _multiply(f, env, product, division, packed.get(), span, blocks)
     with f.when(packed_panels.gt(0)):
         env.free(f, packed.get())
+    with f.when(product.follower.task.ne(0) & groups.ne(1)):
+        _follow(f, env, product)
+
+
+def _follow(f: Function, env: Env, product: _Product) -> None:
+    """Go on with all rows, where tasks did not have whole ones."""
+
+    def step(g: Function, inner: Env, row: V, given: list[V]) -> None:
+        _Product(product.dtype, tuple(given)).follower.call(g, inner.run, row, row + 1)
+
+    env.parallel(f, product.shape[0], step, product.values)
 
 
 def _up(f: Function, size: V, step: V | int) -> V:
@@ -188,7 +212,9 @@ def _blocks(f: Function, env: Env, product: _Product, panels: V) -> tuple[V, V, 
     is_even = (least.get() * workers * 20).le(high * 21)
     most = f.maximum(f.divide(affordable, blocks), 1)
     several = f.minimum(f.minimum(_up(f, workers * _TASKS, blocks), panels), most)
-    groups = f.select(is_even, 1, f.maximum(several, 1))
+    # Rows can be followed only by who has all of their columns.
+    is_followed = product.follower.task.ne(0) & blocks.ge(workers)
+    groups = f.select(is_even | is_followed, 1, f.maximum(several, 1))
     return blocks, tall.get(), groups
 
 
@@ -236,7 +262,7 @@ def _multiply(
         count = len(product.values)
         here = _Product(product.dtype, tuple(given[:count]))
         *divided, target, first, last = given[count:]
-        _Task(g, here, _Division(*divided), target, (first, last)).emit(number)
+        _Task(g, inner, here, _Division(*divided), target, (first, last)).emit(number)
 
     env.parallel(f, blocks * division.groups, task, captured)
 
@@ -245,9 +271,16 @@ class _Task:
     """Some rows times some panels, under emission."""
 
     def __init__(
-        self, f: Function, product: _Product, division: _Division, packed: V, span: tuple[V, V]
+        self,
+        f: Function,
+        env: Env,
+        product: _Product,
+        division: _Division,
+        packed: V,
+        span: tuple[V, V],
     ) -> None:
         self.f = f
+        self.env = env
         self.product = product
         self.tile = product.tile
         self.division = division
@@ -273,6 +306,10 @@ class _Task:
                 right = self._right(panel, start)
                 target = self._target(row, rows, panel, start)
                 self._tiles(room, row, right, target, start, depth, self._is_packed(high - low))
+        follower = self.product.follower
+        is_done = self.span[1].eq(self.product.shape[2]) & division.groups.eq(1)
+        with f.when(follower.task.ne(0) & is_done):
+            follower.call(f, self.env.run, row, row + rows)
 
     def _is_packed(self, panels: V) -> V:
         """Whether the left operand is packed: if it lies apart both ways, or if it is used often

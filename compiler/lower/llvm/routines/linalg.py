@@ -30,7 +30,7 @@ def _by_lapack(emit: Callable[..., None], *flags: str) -> Routine:
         steps = product(f, (*shape[-2:], sizes.least(f, *shape[-2:])))
         at_once = not (sizes.is_known(shape[-1]) and shape[-1] >= _LARGE)
 
-        def each(g: Function, inner: Env, items: list[Array]) -> None:
+        def each(g: Function, inner: Env, items: list[Array], *_: object) -> None:
             emit(g, inner, *items, **attributes)
 
         copies.for_each(f, env, shape[:-2], [*operands, *results], steps, each, at_once=at_once)

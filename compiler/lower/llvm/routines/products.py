@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from weft.compiler.ir.dtypes import DType
-from weft.compiler.lower.llvm.arrays import Array, Element, Env, contiguous, plus, times
+from weft.compiler.lower.llvm.arrays import Array, Element, Env, Follower, contiguous, plus, times
 from weft.compiler.lower.llvm.emit import Function, Operand, V
 from weft.compiler.lower.llvm.routines import blas, copies, gemm, rows, sizes
 from weft.compiler.lower.llvm.routines.elements import (
@@ -80,15 +80,34 @@ class Kinds:
         return self.lanes * self.sums.itemsize
 
 
-def multiply(f: Function, env: Env, lhs: Array, rhs: Array, result: Array) -> None:
-    """The product of a matrix [m, k] and a matrix [k, n] into a row-major one [m, n]."""
-    product = _Product(Kinds(lhs.dtype, rhs.dtype, result.dtype), lhs, rhs, result)
+def multiply(
+    f: Function,
+    env: Env,
+    lhs: Array,
+    rhs: Array,
+    result: Array,
+    follower: Follower | None = None,
+) -> None:
+    """The product of a matrix [m, k] and a matrix [k, n] into a row-major one [m, n]; a follower
+    goes on with its rows.
+    """
+    product = _Product(Kinds(lhs.dtype, rhs.dtype, result.dtype), lhs, rhs, result, follower)
     shape = (*result.shape, lhs.shape[1])
     if not sizes.all_known(shape):
         with f.when(f.compare("gt", sizes.value(f, result.shape[0]), 0)):
             _call(f, env, "product", _build_product, product)
-    elif 0 not in result.shape and not _write_out(f, product):
-        _WAYS[_known_way(product.kinds, *shape)](f, env, product)
+    elif 0 not in result.shape:
+        if _write_out(f, product):
+            _follow(f, env, product)
+        else:
+            _WAYS[_known_way(product.kinds, *shape)](f, env, product)
+
+
+def _follow(f: Function, env: Env, product: _Product) -> None:
+    """Let a follower go on after the whole product."""
+    if product.follower is not None:
+        rows = sizes.value(f, product.result.shape[0])
+        product.follower.call(f, env.run, f.const(0, I64), rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +118,7 @@ class _Product:
     lhs: Array
     rhs: Array
     result: Array
+    follower: Follower | None = None
 
 
 _Build: TypeAlias = Callable[[Function, Env, _Product], None]
@@ -141,12 +161,17 @@ def _call(f: Function, env: Env, way: str, build: _Build, product: _Product) -> 
     kinds, lhs, rhs, result = product.kinds, product.lhs, product.rhs, product.result
     strides = (*lhs.strides, *rhs.strides)
     ones = "".join("1" if sizes.is_known(x) and x == 1 else "n" for x in strides)
-    name = f"product.{way}.{kinds.name}.{ones}"
-    names = ("down", "across", "deeper", "along", "rows", "columns", "depth")
-    pointers = [(pointer, PTR) for pointer in ("run", "lhs", "rhs", "result")]
+    followed = [] if product.follower is None else ["task", "data"]
+    name = f"product.{way}.{kinds.name}.{ones}{'.followed' if followed else ''}"
+    names: tuple[str, ...] = ("down", "across", "deeper", "along", "rows", "columns", "depth")
+    pointers = [(pointer, PTR) for pointer in ("run", "lhs", "rhs", "result", *followed)]
 
     def make(g: Function) -> None:
         run, x, y, z, *numbers = g.arguments
+        follower = None
+        if followed:
+            task, data, *numbers, first = numbers
+            follower = Follower(task, data, first)
         *steps, count, columns, depth = numbers
         known = [1 if mark == "1" else step for mark, step in zip(ones, steps, strict=True)]
         given = _Product(
@@ -154,14 +179,19 @@ def _call(f: Function, env: Env, way: str, build: _Build, product: _Product) -> 
             Array(x, kinds.lhs, (count, depth), tuple(known[:2])),
             Array(y, kinds.rhs, (depth, columns), tuple(known[2:])),
             contiguous(g, z, kinds.result, (count, columns)),
+            follower,
         )
         g.attributes = "noinline nounwind"
         build(g, Env(g.module, run, name, []), given)
         g.ret()
 
+    names += ("first",) if followed else ()
     rows.shared(f.module, name, VOID, [*pointers, *[(number, I64) for number in names]], make)
     addresses = [env.run, lhs.pointer, rhs.pointer, result.pointer]
-    numbers = (*strides, *result.shape, lhs.shape[1])
+    numbers = [*strides, *result.shape, lhs.shape[1]]
+    if product.follower is not None:
+        addresses += [product.follower.task, product.follower.data]
+        numbers.append(product.follower.first)
     f.call(name, VOID, [*addresses, *[sizes.value(f, number) for number in numbers]])
 
 
@@ -172,12 +202,14 @@ def _by_one_column(f: Function, env: Env, product: _Product) -> None:
     rhs = product.rhs
     vector = Array(rhs.pointer, rhs.dtype, rhs.shape[:1], rhs.strides[:1])
     multiply_vector(f, env, product.lhs, vector, product.result)
+    _follow(f, env, product)
 
 
 def _by_one_row(f: Function, env: Env, product: _Product) -> None:
     lhs = product.lhs
     vector = Array(lhs.pointer, lhs.dtype, lhs.shape[1:], lhs.strides[1:])
     multiply_vector(f, env, copies.turned(product.rhs), vector, product.result)
+    _follow(f, env, product)
 
 
 def _by_small(f: Function, env: Env, product: _Product) -> None:
@@ -194,7 +226,7 @@ def _by_blas(f: Function, env: Env, product: _Product) -> None:
     """
     lhs, rhs, result = product.lhs, product.rhs, product.result
     if product.kinds.result in gemm.DTYPES:
-        gemm.call(f, env, lhs, rhs, result)
+        gemm.call(f, env, lhs, rhs, result, product.follower)
         return
     known = [blas.is_fit(matrix) for matrix in (lhs, rhs)]
     if False in known:
@@ -268,6 +300,7 @@ def _build_small(f: Function, env: Env, product: _Product) -> None:
     panel = f.stack(I64, _DEEPEST * product.kinds.line_bytes // 8, align=64)
     count = _panel_count(f, product)
     _multiply_panels(f, product, panel, f.const(0, I64), count)
+    _follow(f, env, product)
 
 
 def _build_panels(f: Function, env: Env, product: _Product) -> None:
@@ -285,6 +318,7 @@ def _build_panels(f: Function, env: Env, product: _Product) -> None:
 
     arrays = [lhs, product.rhs, product.result]
     rows.parallel(f, env, _panel_count(f, product), steps, arrays, [], chunk)
+    _follow(f, env, product)
 
 
 def _panel_count(f: Function, product: _Product) -> V:
