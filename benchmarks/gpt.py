@@ -143,7 +143,7 @@ def gpt_inputs() -> tuple[Any, ...]:
         "head": normal(WIDTH, VOCABULARY),
     }
     tokens, targets = r.integers(0, VOCABULARY, (2, BATCH, TOKENS))
-    return _with_moments(parameters, tokens, targets)
+    return with_moments(parameters, tokens, targets)
 
 
 def mlp_inputs() -> tuple[Any, ...]:
@@ -157,10 +157,10 @@ def mlp_inputs() -> tuple[Any, ...]:
         for a, b in zip(sizes, sizes[1:], strict=False)
     ]
     x = r.normal(size=(128, 784)).astype(np.float32)
-    return _with_moments(parameters, x, r.integers(0, 10, 128))
+    return with_moments(parameters, x, r.integers(0, 10, 128))
 
 
-def _with_moments(parameters: Any, *data: Any) -> tuple[Any, ...]:
+def with_moments(parameters: Any, *data: Any) -> tuple[Any, ...]:
     zeros = tree_map(np.zeros_like, parameters)
     return parameters, zeros, zeros, np.float32(3.0), *data
 
@@ -233,13 +233,13 @@ def report(title: str, make: Function, values: tuple[Any, ...], o: argparse.Name
     agree(runs, 1e-2)
     times = measure(runs, o)
     show(title, times)
-    _show_compile_times(first, times)
+    show_compile_times(first, times)
     memory = step.memory(*values)
     share = int(memory.peak) / max(memory.lower_bound, 1)
     print(f"  arena {int(memory.peak) / 1e6:.2f} MB, {share:.3f} of the largest live set")
 
 
-def _show_compile_times(first: dict[str, float], times: dict[str, Times]) -> None:
+def show_compile_times(first: dict[str, float], times: dict[str, Times]) -> None:
     taken = {name: first[name] - times[name].median for name in first}
     for name, duration in taken.items():
         ratio = taken["weft"] / duration

@@ -48,6 +48,21 @@ PARALLEL: Final = "weft_parallel"
 CONSTANTS: Final = "weft_constants"
 CLOCKS: Final = "weft_clocks"
 
+# Memory with the words of `BlasThreads`, which all programs of a process share.
+BLAS_THREADS: Final = "scipy_openblas_threads"
+
+
+class BlasThreads(IntEnum):
+    """Positions of the words with which calls of BLAS agree on its number of threads: the first one
+    at work sets it, the last one sets it back.
+    """
+
+    LOCK = 0  # 1 while the other words are read and written
+    USERS = 1  # how many calls are at work
+    BEFORE = 2  # how many threads BLAS had before these
+    GET = 3  # address of get(), as 32-bit integer
+    SET = 4  # address of set(number); 0: the number of threads cannot be set
+
 
 class Pool(IntEnum):
     """Positions of the 64-bit words of a thread pool's state, far apart where several threads

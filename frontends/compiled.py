@@ -17,6 +17,7 @@ from weft.compiler.ir.ambient import active
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import ArgumentError
 from weft.compiler.ir.types import ArrayType
+from weft.compiler.lower.choice import CHOICES, Products
 from weft.frontends import tree
 from weft.frontends.arguments import Call, Leaf, Signature, describe_leaf
 from weft.frontends.garbage import uncollected
@@ -58,9 +59,12 @@ class Specialisation:
     was found on disk is traced only if somebody asks for its graph.
     """
 
-    def __init__(self, make: Callable[[], Made], reason: str, shelf: Shelf | None) -> None:
+    def __init__(
+        self, make: Callable[[], Made], reason: str, shelf: Shelf | None, products: Products
+    ) -> None:
         self.reason = reason
         self.shelf = shelf
+        self.products = products
         self.program: Callable[[Sequence[Any]], list[Any]]
         self.parameters: tuple[ArrayType, ...]
         self.out_tree: tree.TreeDef
@@ -106,9 +110,12 @@ class CompiledFunction:
         donate: int | Iterable[int] = (),
         tiered: bool = False,
         threads: int | None = None,
+        products: str = "auto",
     ) -> None:
         if backend not in BACKENDS:
             raise ArgumentError(f"there is no backend {backend!r}; there is {', '.join(BACKENDS)}")
+        if products not in CHOICES:
+            raise ArgumentError(f"products is {products!r}; it can be {', '.join(CHOICES)}")
         self.function = function
         self.backend = backend
         self._passes = tuple(passes or ())
@@ -119,9 +126,11 @@ class CompiledFunction:
         self._donate = (donate,) if isinstance(donate, int) else tuple(donate)
         self._tiered = tiered
         self._threads = threads
+        self._products = products
         self._cache: OrderedDict[Any, Specialisation] = OrderedDict()
         self._reasons: list[str] = []
         self._stubs: tuple[Callable[..., Any], ...] = ()
+        self._stub_kinds: tuple[Any, ...] = ()
         self._lock = RLock()
         functools.update_wrapper(self, function, updated=())
 
@@ -156,12 +165,15 @@ class CompiledFunction:
     def _add_stub(self, specialisation: Specialisation, call: Call) -> None:
         """Let calls like this one go straight to native code from now on."""
         make = getattr(specialisation.program, "stub", None)
-        if make is None or self._threads is not None:
+        kind = (specialisation, call.treedef, tuple(map(type, call.values)))
+        # One that is there already did not take the arrays as they lie in memory.
+        if make is None or self._threads is not None or kind in self._stub_kinds:
             return
         stub = make(call, specialisation.out_tree)
         if stub is not None:
             with self._lock:
                 self._stubs = (stub, *self._stubs[: MOST_STUBS - 1])
+                self._stub_kinds = (kind, *self._stub_kinds[: MOST_STUBS - 1])
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The program for these arguments, for reading: graph, kernels, LLVM text, assembly."""
@@ -193,7 +205,7 @@ class CompiledFunction:
         def arguments() -> list[Any]:
             return [a.copy() if n in donated.values() else a for n, a in enumerate(given)]
 
-        return profile(item.graph, donated, arguments, calls)
+        return profile(item.graph, donated, arguments, calls, item.products)
 
     def why_retraced(self) -> str:
         """Why each compiled version was made: what differed from those before."""
@@ -286,14 +298,15 @@ class CompiledFunction:
             self._cache[key] = made
             if len(self._cache) > CACHE_SIZE:
                 self._cache.popitem(last=False)
-                self._stubs = ()
+                self._stubs = self._stub_kinds = ()
             return made
 
     def _compile(self, call: Call) -> Specialisation:
         reason = why_traced(self.signature.name, call, list(self._cache))
         kind = replace(call, values=())  # so that no array of the user is kept
-        shelf = self._shelf(kind) if self.backend == "cpu" else None
-        item = Specialisation(functools.partial(self._make, kind), reason, shelf)
+        products = self._choice()
+        shelf = self._shelf(kind, products) if self.backend == "cpu" else None
+        item = Specialisation(functools.partial(self._make, kind), reason, shelf, products)
         stored = None if shelf is None else shelf.find()
         if stored is not None:
             self._use(item, stored)
@@ -317,11 +330,20 @@ class CompiledFunction:
         donated = donated_results(graph, call, self._donate) if self._donate else {}
         return Made(traced, graph, report, donated)
 
-    def _shelf(self, call: Call) -> Shelf:
+    def _choice(self) -> Products:
+        """How products are to be computed, by what is known of this machine now."""
+        if self._products != "auto" or self.backend != "cpu":
+            return Products(self._products)
+        from weft.frontends.tuning import measured
+
+        with limited(self._threads):
+            return measured()
+
+    def _shelf(self, call: Call, products: Products) -> Shelf:
         """Where programs for calls of this kind are kept between processes."""
         from weft.frontends.native import disk
 
-        options = (self.signature.name, self._optimise, self._donate)
+        options = (self.signature.name, self._optimise, self._donate, products.key)
         return Shelf(disk(), self.function, call, options, refused=_not_kept(self._passes))
 
     def _use(self, item: Specialisation, stored: Stored) -> None:
@@ -406,7 +428,7 @@ def _program(
 def _native_program(item: Specialisation, donated: Mapping[int, int]) -> CpuProgram:
     from weft.frontends.native import CpuProgram
 
-    return CpuProgram(lambda: item.graph, donated, item.shelf, lambda: item.out_tree)
+    return CpuProgram(lambda: item.graph, donated, item.shelf, lambda: item.out_tree, item.products)
 
 
 def _column(passes: Sequence[PassLike] | None, optimise: bool) -> list[Pass]:
@@ -452,6 +474,7 @@ def jit(
     donate: int | Iterable[int] = (),
     tiered: bool = False,
     threads: int | None = None,
+    products: str = "auto",
 ) -> Any:
     """Compile a function of arrays; usable as a decorator, with or without options.
 
@@ -461,7 +484,9 @@ def jit(
     graph to graph, and rules made by `rewrite`; `optimise` says whether the default ones run too
     (None: on the CPU backend, but not on the reference). `donate` names positional arguments whose
     arrays may be written over by results. `tiered` runs calls on the reference while native code is
-    made in the background. `threads` limits the threads of each call.
+    made in the background. `threads` limits the threads of each call. `products` says what
+    multiplies matrices of floats: "generated" code, "blas", or "auto": BLAS where `python -m weft
+    tune` measured it to be faster on this machine, else generated code.
 
     >>> import numpy as np, weft as wf
     >>> @wf.jit
@@ -480,6 +505,7 @@ def jit(
         "donate": donate,
         "tiered": tiered,
         "threads": threads,
+        "products": products,
     }
     if function is None:
         return lambda decorated: CompiledFunction(decorated, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +16,7 @@ from weft.compiler.artifact import Artifact
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Atom, Dim, Maximum, Symbol
 from weft.compiler.ir.types import ArrayType
+from weft.compiler.lower.choice import Products
 from weft.frontends import tree
 from weft.frontends.arguments import Call
 from weft.frontends.garbage import uncollected
@@ -36,6 +38,7 @@ Array = np.ndarray[Any, Any]
 COPIED_BYTES: Final = 1 << 16  # a smaller argument is copied rather than compiled for as it lies
 
 PRODUCTS: Final = "products "
+CONVOLUTIONS: Final = "convolutions "
 
 _lock: Final = threading.RLock()
 
@@ -67,21 +70,32 @@ def _support(name: str) -> bytes:
 def _make_support(name: str) -> bytes:
     from weft.compiler.ir.dtypes import named
     from weft.compiler.lower.llvm.driver import host
-    from weft.compiler.lower.llvm.routines import gemm
+    from weft.compiler.lower.llvm.routines import convolution_phases, gemm
     from weft.compiler.lower.llvm.support.pool import pool_text
     from weft.compiler.lower.llvm.support.stub import stub_text
 
     if name.startswith(PRODUCTS):
-        dtype = named(name.removeprefix(PRODUCTS))
-        return " ".join(gemm.exports(dtype)).encode() + b"\n" + compile_text(gemm.text(dtype))
+        kind = gemm.KINDS[name.removeprefix(PRODUCTS)]
+        return _with_exports(kind.exports, gemm.text(kind))
+    if name.startswith(CONVOLUTIONS):
+        dtype = named(name.removeprefix(CONVOLUTIONS))
+        return _with_exports(convolution_phases.exports(dtype), convolution_phases.text(dtype))
     return compile_text({"stub": stub_text, "pool": pool_text}[name](host().triple))
 
 
+def _with_exports(exports: Sequence[str], text: str) -> bytes:
+    """Object code behind a line of the functions it has and a line of those it needs."""
+    needed = dict.fromkeys(re.findall(r"^declare .*@(weft_tile_\w+)\(", text, re.MULTILINE))
+    return f"{' '.join(exports)}\n{' '.join(needed)}\n".encode() + compile_text(text)
+
+
 @functools.cache
-def _products(dtype: str) -> Library:
-    """Matrix products of a dtype, which programs are linked to."""
-    names, _, code = _support(f"{PRODUCTS}{dtype}").partition(b"\n")
-    return Library(code, names.decode().split(), {PARALLEL: caller().pool.parallel})
+def _shared(name: str) -> Library:
+    """Matrix products or convolutions of a dtype, which programs are linked to."""
+    names, needed, code = _support(name).split(b"\n", 2)
+    imports = {tile: support(tile) for tile in needed.decode().split()}
+    imports[PARALLEL] = caller().pool.parallel
+    return Library(code, names.decode().split(), imports)
 
 
 def support(name: str) -> int:
@@ -90,7 +104,8 @@ def support(name: str) -> int:
     """
     if not name.startswith("weft_"):
         return symbols.address(name)
-    return _products(name.split("_")[2]).address(name)
+    _, what, dtype, *_ = name.split("_")
+    return _shared(f"{CONVOLUTIONS if what == 'conv' else PRODUCTS}{dtype}").address(name)
 
 
 def compile_text(text: str) -> bytes:
@@ -123,8 +138,10 @@ class CpuProgram:
         donated: Mapping[int, int] | None = None,
         shelf: Shelf | None = None,
         out_tree: Callable[[], tree.TreeDef] | None = None,
+        products: Products | None = None,
     ) -> None:
         self._graph = graph
+        self._products = products
         self.donated = dict(donated or {})
         self._shelf = shelf
         self._out_tree = out_tree
@@ -175,7 +192,9 @@ class CpuProgram:
         from weft.compiler.lower import native
 
         with uncollected():
-            artifact, code = native.lower(self.graph, compile_text, dict(key), self.donated)
+            artifact, code = native.lower(
+                self.graph, compile_text, dict(key), self.donated, products=self._products
+            )
         if not key:
             self._code = code
         if self._shelf is not None and self._out_tree is not None:

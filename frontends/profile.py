@@ -13,13 +13,15 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.graph import Graph, Op
 from weft.compiler.loops.group import Node, Single
 from weft.compiler.loops.storage import RegionPlan
+from weft.compiler.lower.choice import Products
 from weft.frontends.report import node_lines
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
     """One kernel, routine or loop: its share of a call in seconds, without what is timed inside of
-    it, and its arithmetic where that is known (multiplications and additions of products).
+    it, and its arithmetic where that is known (multiplications and additions of products). Of steps
+    that run on several threads at once, the times of all threads are added up.
     """
 
     name: str
@@ -58,14 +60,20 @@ class Profile:
 
 
 def profile(
-    graph: Graph, donated: Mapping[int, int], arguments: Callable[[], Sequence[Any]], calls: int
+    graph: Graph,
+    donated: Mapping[int, int],
+    arguments: Callable[[], Sequence[Any]],
+    calls: int,
+    products: Products | None = None,
 ) -> Profile:
     """Compile the graph with clocks, and call it: `arguments` gives those of a call."""
     from weft.compiler.lower import native
     from weft.frontends.native import caller, compile_text, support
     from weft.runtime.program import NativeProgram
 
-    artifact, code = native.lower(graph, compile_text, {}, donated, is_timed=True)
+    artifact, code = native.lower(
+        graph, compile_text, {}, donated, is_timed=True, products=products
+    )
     cycles = (ctypes.c_int64 * max(len(code.clocks), 1))()
     address = ctypes.addressof(cycles)
     program = NativeProgram(artifact, caller(), support, {CLOCKS: address})
@@ -79,12 +87,14 @@ def profile(
         spent += time.perf_counter() - begin
     per_cycle = _seconds_per_cycle() / calls
     taken = {node: cycles[number] * per_cycle for node, number in code.clocks.items()}
-    parts = list(_parts(code.plan, taken, 1))
+    parts = list(_parts(code.plan, code.ways, taken, 1))
     parts.sort(key=lambda part: -part.seconds)
     return Profile(spent / calls, tuple(parts))
 
 
-def _parts(plan: RegionPlan, taken: Mapping[Node, float], times: int | None) -> Iterator[Timed]:
+def _parts(
+    plan: RegionPlan, ways: Mapping[Op, str], taken: Mapping[Node, float], times: int | None
+) -> Iterator[Timed]:
     """The parts of a region that runs this many times a call (None: that is not known)."""
     for node in plan.nodes:
         if node not in taken:
@@ -95,8 +105,8 @@ def _parts(plan: RegionPlan, taken: Mapping[Node, float], times: int | None) -> 
             inner = times * steps if times is not None and isinstance(steps, int) else None
             for body in plan.controls[node.op].bodies:
                 own -= sum(taken.get(inside, 0.0) for inside in body.nodes)
-                yield from _parts(body, taken, inner)
-        lines = node_lines(node)
+                yield from _parts(body, ways, taken, inner)
+        lines = node_lines(node, ways)
         if lines:
             yield Timed(lines[0], max(own, 0.0), _flops(node, times))
 

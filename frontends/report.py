@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Graph, Op, Result, Value
 from weft.compiler.ir.location import Location
 from weft.compiler.loops.group import Assembly, Group, Node, Single
+from weft.compiler.loops.parallel import frame_of_thread, steps_at_once
 from weft.compiler.loops.storage import Buffer, RegionPlan, largest_live_set
 from weft.compiler.loops.text import kernel_text
 
@@ -85,7 +86,8 @@ class Alive:
 @dataclass(frozen=True, slots=True)
 class Memory:
     """Bytes of a program: `peak` of intermediate values, the `lower_bound` that no plan could be
-    below (0 where only the run tells sizes), what is `alive` then, and arguments and results.
+    below (0 where only the run tells sizes), what is `alive` then, and arguments and results. Where
+    steps of a loop run on several threads at once, each further thread needs `per_thread` more.
     """
 
     peak: Size
@@ -93,6 +95,7 @@ class Memory:
     alive: tuple[Alive, ...]
     arguments: Size
     results: Size
+    per_thread: Size = 0
 
     def __str__(self) -> str:
         lines = [
@@ -101,6 +104,8 @@ class Memory:
             f"arguments {_amount(self.arguments)}, results {_amount(self.results)}",
             *[f"  {item}" for item in self.alive],
         ]
+        if self.per_thread != 0:
+            lines.insert(1, f"each thread after the first: {_amount(self.per_thread)} more")
         return "\n".join(lines)
 
 
@@ -115,6 +120,7 @@ def memory_of(graph: Graph, code: ProgramCode) -> Memory:
         tuple(_alive(buffer) for buffer in shown),
         _bytes(graph.parameters),
         _bytes(graph.results),
+        frame_of_thread(code.plan),
     )
 
 
@@ -147,7 +153,7 @@ def _amount(size: Size) -> str:
 def explanation(code: ProgramCode) -> list[str]:
     """What became a kernel, what runs on its own, and what was not fused, and why."""
     lines: list[str] = []
-    _explain_region(code.plan, lines, "  ")
+    _explain_region(code.plan, code.ways, lines, "  ")
     memory = memory_of(code.graph, code)
     lines.append(
         f"  memory: {_amount(memory.peak)} of intermediate values, at least "
@@ -156,14 +162,16 @@ def explanation(code: ProgramCode) -> list[str]:
     return lines
 
 
-def _explain_region(plan: RegionPlan, lines: list[str], indent: str) -> None:
+def _explain_region(
+    plan: RegionPlan, ways: Mapping[Op, str], lines: list[str], indent: str
+) -> None:
     followers = set(plan.partition.followers.values())
     for node in plan.nodes:
         with_it = "  row by row with it: " if node in followers else ""
-        lines += [f"{indent}{with_it}{line}" for line in node_lines(node)]
+        lines += [f"{indent}{with_it}{line}" for line in node_lines(node, ways)]
         if isinstance(node, Single) and node.op in plan.controls:
             for body in plan.controls[node.op].bodies:
-                _explain_region(body, lines, indent + "  ")
+                _explain_region(body, ways, lines, indent + "  ")
     stored = {value for value in plan.holders if isinstance(value, Result)}
     seen: set[tuple[Op, str]] = set()
     for refusal in plan.partition.refusals:
@@ -175,11 +183,11 @@ def _explain_region(plan: RegionPlan, lines: list[str], indent: str) -> None:
         lines.append(f"{indent}not fused: {_named(refusal.producer)}{into}: {refusal.reason}")
 
 
-def node_lines(node: Node) -> list[str]:
-    """What runs as one, in a line or a few."""
+def node_lines(node: Node, ways: Mapping[Op, str]) -> list[str]:
+    """What runs as one, in a line or a few; `ways` says how ops are computed."""
     match node:
         case Single():
-            return [_routine_line(node.op)]
+            return [_routine_line(node.op, ways.get(node.op, ""))]
         case Assembly():
             assert isinstance(node.result, Result)
             pieces = [line for group in node.groups for line in _group_lines(group)]
@@ -188,7 +196,10 @@ def node_lines(node: Node) -> list[str]:
             return _group_lines(node)
 
 
-def _routine_line(op: Op) -> str:
+def _routine_line(op: Op, way: str) -> str:
+    if op.name == "scan":
+        how = ", several at once" if steps_at_once(op) is not None else ""
+        return f"{_named(op)} ({op.attributes['length']} steps{how})"
     if op.name not in ("dot_general", "convolution"):
         return _named(op)
     shapes = " by ".join(str(operand.type) for operand in op.operands)
@@ -196,8 +207,9 @@ def _routine_line(op: Op) -> str:
         shapes += (
             f" over {list(op.attributes['lhs_contract'])}, {list(op.attributes['rhs_contract'])}"
         )
-    place = "" if op.location is None else f" {op.location}"
-    return f"{op.name} of {shapes}{place}"
+    how = f": {way}" if way else ""
+    place = "" if op.location is None else f", {op.location}" if how else f" {op.location}"
+    return f"{op.name} of {shapes}{how}{place}"
 
 
 def _group_lines(group: Group) -> list[str]:

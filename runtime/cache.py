@@ -5,6 +5,9 @@ processes see all of it or nothing. It begins with a checksum of the key and of 
 is damaged in any way is not found, and removed. The oldest entries go when all together are too
 large. Where nothing can be written, there is no cache, and nobody is told. As what is found here
 gets executed, a folder that everybody can write to is no cache either.
+
+Beside the entries there are tables: small readable files of what was measured on this machine.
+They have names, and stay until the cache is cleared.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ _UNFINISHED: Final = ".unfinished"
 _ABANDONED_SECONDS: Final = 3600.0  # after which an unfinished file has no writer any more
 _PART_LEFT: Final = 0.75  # how much of the limit eviction leaves, so that it is rare
 _KEY: Final = re.compile(r"[0-9a-f]{8,128}")
+_TABLE: Final = re.compile(r"[a-z]+-[0-9a-f]{8,128}\.json")
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -42,6 +46,7 @@ class Info:
     limit: int
     hits: int
     misses: int
+    tables: int
 
 
 class Cache:
@@ -89,12 +94,49 @@ class Cache:
     def info(self) -> Info:
         """Numbers for users."""
         sizes = [size for _, size, _ in self._entries()]
-        return Info(self.directory, len(sizes), sum(sizes), self.limit, self._hits, self._misses)
+        counts = self._hits, self._misses, len(self._tables())
+        return Info(self.directory, len(sizes), sum(sizes), self.limit, *counts)
 
     def clear(self) -> None:
-        """Remove all entries."""
-        for _, _, path in self._entries():
+        """Remove all entries and tables."""
+        for path in [*[path for _, _, path in self._entries()], *self._tables()]:
             _remove(path)
+
+    def table(self, name: str) -> bytes | None:
+        """What a table holds; None if there is none of that name."""
+        path = self._table_path(name)
+        try:
+            return None if path is None else path.read_bytes()
+        except OSError:
+            return None
+
+    def put_table(self, name: str, content: bytes) -> Path | None:
+        """Keep a table under a name such as `products-00ff00ff.json`; where it is now, if that was
+        possible.
+        """
+        path = self._table_path(name)
+        if path is None:
+            return None
+        try:
+            _make_private(path.parent)
+            _write(path, content)
+        except OSError:
+            return None
+        return path
+
+    def _table_path(self, name: str) -> Path | None:
+        if not _TABLE.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of a table")
+        if self.directory is None or not _is_private(self.directory):
+            return None
+        return self.directory / name
+
+    def _tables(self) -> list[Path]:
+        if self.directory is None:
+            return []
+        with contextlib.suppress(OSError):
+            return [path for path in self.directory.iterdir() if _TABLE.fullmatch(path.name)]
+        return []
 
     def _path(self, key: str) -> Path | None:
         if not _KEY.fullmatch(key):

@@ -2,6 +2,7 @@
 
 A name is `scipy_blas_dgemm` or `scipy_lapack_dgetrf`: the library, then the routine as Fortran
 spells it. All arguments are pointers, integers have 32 bits, and strings have no hidden lengths.
+`scipy_openblas_threads` is memory: where programs agree on the threads of that BLAS.
 """
 
 from __future__ import annotations
@@ -9,17 +10,29 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import os
 from typing import Any, Final
+
+from weft.compiler.abi import BLAS_THREADS, BlasThreads
 
 _LIBRARIES: Final = {
     "scipy_blas_": "scipy.linalg.cython_blas",
     "scipy_lapack_": "scipy.linalg.cython_lapack",
 }
+# OpenBLAS's functions for its number of threads, as SciPy's own builds call them, and others.
+_THREADS: Final = (
+    "scipy_openblas_{}_num_threads",
+    "openblas_{}_num_threads",
+    "scipy_openblas_{}_num_threads64_",
+    "openblas_{}_num_threads64_",
+)
 
 
 @functools.cache
 def address(name: str) -> int:
     """Where the function of that name begins; KeyError if no library has it."""
+    if name == BLAS_THREADS:
+        return ctypes.addressof(_blas_threads())
     for prefix, library in _LIBRARIES.items():
         if name.startswith(prefix):
             return _in_capsule(_capsules(library)[name.removeprefix(prefix)])
@@ -39,3 +52,28 @@ def _in_capsule(capsule: object) -> int:
     read_pointer.restype = ctypes.c_void_p
     read_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     return int(read_pointer(capsule, read_name(capsule)))
+
+
+@functools.cache
+def _blas_threads() -> ctypes.Array[ctypes.c_int64]:
+    """The words of `BlasThreads`; other libraries than OpenBLAS keep threads of their own."""
+    words = (ctypes.c_int64 * len(BlasThreads))()
+    library = importlib.import_module(_LIBRARIES["scipy_blas_"])
+    handle = ctypes.CDLL(library.__file__)  # finds what the libraries behind it have, too
+    for name in _THREADS:
+        pair = [getattr(handle, name.format(verb), None) for verb in ("get", "set")]
+        if None not in pair:
+            words[BlasThreads.GET], words[BlasThreads.SET] = map(_address, pair)
+            break
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=functools.partial(_forget_users, words))
+    return words
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def _forget_users(words: ctypes.Array[ctypes.c_int64]) -> None:
+    """In the child of a fork, where those who were at work do not exist."""
+    words[BlasThreads.LOCK] = words[BlasThreads.USERS] = 0

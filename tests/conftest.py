@@ -27,9 +27,11 @@ if os.environ.get("CI"):
 @pytest.fixture(autouse=True)
 def _no_stored_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every program is compiled here: what a test changed in the compiler must not be kept, and
-    what an earlier run kept must not stand in for the compiler.
+    what an earlier run kept must not stand in for the compiler. Nor does it matter what `weft tune`
+    measured.
     """
     monkeypatch.setattr("weft.frontends.stored.environment", lambda: None)
+    monkeypatch.setattr("weft.frontends.tuning.machine", lambda: "a machine for tests")
 
 
 @pytest.fixture(autouse=True)

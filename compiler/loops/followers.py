@@ -108,8 +108,6 @@ def pair(partition: Partition, nodes: list[Node]) -> tuple[list[Node], dict[Node
 def _is_followed(op: Op) -> bool:
     if op.name != "dot_general" or op.results[0].type.dtype not in (dtypes.f32, dtypes.f64):
         return False
-    if any(operand.type.dtype is not op.results[0].type.dtype for operand in op.operands):
-        return False
     rows, columns, terms = product_shape(op)
     least = ((columns, LEAST_COLUMNS), (terms, LEAST_TERMS), (rows * columns * terms, LEAST_STEPS))
     return not any(isinstance(size, int) and size < limit for size, limit in least)

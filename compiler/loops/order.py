@@ -24,14 +24,25 @@ def node_needs_rows(node: Node) -> bool:
     return isinstance(node, Single) and (bool(node.op.regions) or node.op.name == "host_call")
 
 
+VIEWS: Final = ("transpose", "broadcast", "reverse", "slice")
+
+
+def is_view(op: Op) -> bool:
+    """Whether an op's result can be read from its operand's array by other strides."""
+    return op.name in VIEWS or op.name == "reshape" and _drops_ones(op)
+
+
+def _drops_ones(op: Op) -> bool:
+    """Whether a reshape only adds or drops axes of one element."""
+    before, after = [
+        [size for size in value.type.shape if size != 1] for value in (op.operands[0], *op.results)
+    ]
+    return before == after
+
+
 def view_base(value: Value) -> Value:
     """The value whose array a view by strides reads: the end of a chain of views."""
-    while isinstance(value, Result) and value.op.name in (
-        "transpose",
-        "broadcast",
-        "reverse",
-        "slice",
-    ):
+    while isinstance(value, Result) and is_view(value.op):
         operand = value.op.operands[0]
         if not operand.type.rank:
             break

@@ -50,6 +50,7 @@ from weft.compiler.loops.reductions import (
     fits_row,
     goes_down_columns,
     reduced_sizes,
+    rows_within,
     short_axes,
     unrolled,
     whole_place,
@@ -252,7 +253,12 @@ class Partition:
     def _store(self, op: Op, result: Result, groups: dict[Group, dict[Place, None]]) -> None:
         """Compute a value once into an array: in a group that reads it, or in one of its own."""
         for group, places in groups.items():
-            if self._can_host(op, result, group, places):
+            hosts = self._can_host(op, result, group, places)
+            if not hosts and self._can_host(op, result, group, places, joins=True):
+                # A group that has one of it for each of its rows goes by rows from now on.
+                rows = rows_within(group, next(iter(places)))
+                hosts, group.outer = rows is not None, rows or group.outer
+            if hosts:
                 (place,) = places
                 self._enter(group, result, place, maps.expression(op, result.index, place))
                 self._write(group, Ref(result, place))
@@ -271,9 +277,18 @@ class Partition:
         group.stores.append(Store(ref, ref.value, ref.place))
         self.homes[ref.value] = group
 
-    def _can_host(self, op: Op, result: Result, group: Group, places: dict[Place, None]) -> bool:
+    def _can_host(
+        self,
+        op: Op,
+        result: Result,
+        group: Group,
+        places: dict[Place, None],
+        *,
+        joins: bool = False,
+    ) -> bool:
         """Whether a group that reads a value can also store it: each element once, and nothing that
-        reads the array must run before the group.
+        reads the array must run before the group. A reduction that `joins` has its indices as the
+        group's outer loops.
         """
         if len(places) != 1 or group.is_piece or not group.loops:
             return False
@@ -288,7 +303,8 @@ class Partition:
         if place.guards or not all(fitting):
             return False
         plain = {loop for loop in loops if loop is not None}
-        several = [loop for loop in group.outer or group.loops if loop.size != 1]
+        repeated = () if joins else group.outer or group.loops
+        several = [loop for loop in repeated if loop.size != 1]
         if len(plain) != sum(loop is not None for loop in loops) or not plain >= set(several):
             return False
         sizes = [
@@ -335,7 +351,7 @@ class Partition:
         for group, places in groups.items():
             if (
                 result.type.rank
-                and self._can_host(op, result, group, places)
+                and self._can_host(op, result, group, places, joins=True)
                 and self._join_row(op, result, group, next(iter(places)))
             ):
                 self._write(group, Ref(result, next(iter(places))))

@@ -1,20 +1,33 @@
 """Products that are better computed in kernels than by the routine for products.
 
 An outer product sums up nothing. A matrix of all pairs of points is much larger than the points:
-multiplied with a vector as it is made, it needs no memory.
+multiplied with a vector as it is made, it needs no memory. Operands that were widened are better
+widened by the routine, as it packs them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
+from weft.compiler.ir import dtypes
 from weft.compiler.ir.graph import Graph, Op, Result, Value
 from weft.compiler.ir.walk import Rewriter, rebuild
 from weft.compiler.loops import maps
 from weft.compiler.loops.estimates import is_far_smaller, leaves
 from weft.compiler.ops.arithmetic import mul
+from weft.compiler.ops.contraction import dot_general
 from weft.compiler.ops.reduction import reduce_sum
 from weft.compiler.ops.shape import broadcast
+
+WIDENED: Final = frozenset(
+    [
+        (dtypes.f16, dtypes.f32),
+        (dtypes.bf16, dtypes.f32),
+        (dtypes.i8, dtypes.i32),
+        (dtypes.u8, dtypes.i32),
+    ]
+)
 
 
 def spread_products(graph: Graph) -> Graph:
@@ -41,6 +54,26 @@ def spread_product(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
         return None
     factor = broadcast(rewriter.value(vector), shape=matrix.type.shape, dims=contract)
     return [reduce_sum(mul(rewriter.value(matrix), factor), axes=contract)]
+
+
+def narrow_product(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+    """The rule for a product of operands that were widened, both from the same dtype."""
+    if op.name != "dot_general":
+        return None
+    sources = [_widened(operand) for operand in op.operands]
+    if None in sources or len({source.type.dtype for source in sources if source}) != 1:
+        return None
+    left, right = [rewriter.value(source) for source in sources if source is not None]
+    attributes = {**op.attributes, "dtype": op.results[0].type.dtype}
+    return [dot_general(left, right, **attributes)]
+
+
+def _widened(value: Value) -> Value | None:
+    """What a value was widened from, if products have a way of their own for that."""
+    if not isinstance(value, Result) or value.op.name != "cast":
+        return None
+    (source,) = value.op.operands
+    return source if (source.type.dtype, value.type.dtype) in WIDENED else None
 
 
 def _outer_product(op: Op, operands: Sequence[Value]) -> Value:

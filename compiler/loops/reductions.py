@@ -24,6 +24,7 @@ REDUCTIONS: Final = {
     "argmax": "argmax",
     "argmin": "argmin",
 }
+LEAST_ROW: Final = 32  # elements of a row that an elementwise kernel goes by
 MOST_ROW: Final = 1 << 16  # elements of a row that is gone through several times
 
 
@@ -92,3 +93,23 @@ def goes_down_columns(group: Group, loops: Sequence[Loop | None]) -> bool:
     if group.outer is None or not loops:
         return False
     return loops[-1] in group.outer and any(x is not None and x not in group.outer for x in loops)
+
+
+def rows_within(group: Group, place: Place) -> tuple[Loop, ...] | None:
+    """The first loops of a group without rows so far, if a place goes through them and leaves the
+    others, which are a row of some length.
+    """
+    used = place.loops
+    outer = tuple(loop for loop in group.loops if loop in used or loop.size == 1)
+    inner = [loop.size for loop in group.loops[len(outer) :]]
+    if group.outer is not None or group.in_order or group.loops[: len(outer)] != outer:
+        return None
+    if not used or is_short(inner) or not fits_row(inner, [loop.size for loop in outer]):
+        return None
+    return outer
+
+
+def is_short(sizes: Sequence[Size]) -> bool:
+    """Whether a row has too few elements to be a loop of its own."""
+    length = dims.upper(dims.product(sizes))
+    return length is not None and length < LEAST_ROW

@@ -131,6 +131,13 @@ def _view_layout(op: Op, base: Layout) -> Layout:
                 offset = offset + start * stride
             taken = [stride * step for stride, step in zip(base.strides, steps, strict=True)]
             return Layout(base.storage, offset, tuple(taken))
+        case "reshape":
+            axes = zip(x.type.shape, base.strides, strict=True)
+            kept = iter([stride for size, stride in axes if size != 1])
+            shape = op.attributes["shape"]
+            return Layout(
+                base.storage, base.offset, tuple(0 if size == 1 else next(kept) for size in shape)
+            )
     raise AssertionError(f"{op.name} is no view")
 
 

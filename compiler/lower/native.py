@@ -13,13 +13,15 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.errors import WeftError
 from weft.compiler.ir.graph import Graph, Op, Value
 from weft.compiler.ir.walk import Rewriter, rebuild
-from weft.compiler.loops.products import spread_product
+from weft.compiler.loops.products import narrow_product, spread_product
 from weft.compiler.loops.scatters import share_scatter
+from weft.compiler.lower.choice import Products
 from weft.compiler.ops import control
 from weft.compiler.ops.regions import inline_here
 
 Array = np.ndarray[Any, Any]
-IMPORTS: Final = ("scipy_", "weft_gemm_", "weft_tile_")  # how functions begin that are linked in
+# How functions begin that are linked in.
+IMPORTS: Final = ("scipy_", "weft_gemm_", "weft_tile_", "weft_conv_")
 CALLS: Final = ("call", "checkpoint", "custom_jvp", "custom_vjp")
 # Element strides of a parameter that is not row-major: 0 and 1 are known, None is told by the run.
 Strides = tuple[int | None, ...]
@@ -42,7 +44,11 @@ def _specialised(graph: Graph) -> Graph:
     """The graph with ops in the forms that kernels are good at."""
 
     def rule(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
-        return spread_product(op, rewriter) or share_scatter(op, rewriter)
+        return (
+            spread_product(op, rewriter)
+            or narrow_product(op, rewriter)
+            or share_scatter(op, rewriter)
+        )
 
     return rebuild(graph, rule)
 
@@ -54,11 +60,12 @@ def lower(
     donated: Mapping[int, int] | None = None,
     *,
     is_timed: bool = False,
+    products: Products | None = None,
 ) -> tuple[Artifact, Any]:
     """The graph as machine code made by `compile_text`, and the emitted program for inspection.
 
     `strides` tells how parameters lie in memory that are not row-major; `donated` which results may
-    be written over which parameters.
+    be written over which parameters; `products` how matrices are to be multiplied.
     """
     from weft.compiler.lower.llvm.driver import host
     from weft.compiler.lower.llvm.program import emit_program
@@ -68,7 +75,7 @@ def lower(
         graph.parameters[number]: _symbolic(number, kinds)
         for number, kinds in (strides or {}).items()
     }
-    text, code = emit_program(graph, host(), strided, donated, is_timed=is_timed)
+    text, code = emit_program(graph, host(), strided, donated, is_timed=is_timed, products=products)
     native = Native(
         code=compile_text(text),
         constants=tuple(np.ascontiguousarray(c.array) for c in code.constants),

@@ -15,7 +15,8 @@ from weft.compiler.ir.build import Builder
 from weft.compiler.ir.graph import Constant, Graph, Op, Parameter, Region, Result, Value
 from weft.compiler.ir.opdef import Trait
 from weft.compiler.ir.walk import Rewriter, has_effect
-from weft.compiler.ops import control, conversion, shape
+from weft.compiler.ops import control, conversion, helpers, shape
+from weft.compiler.passes.scans import Scan, new_parameters
 from weft.compiler.rewrite.edit import Editor, edit, without_dead_ops
 
 LOOPS: Final = (control.scan, control.while_)
@@ -27,7 +28,8 @@ NEVER_MOVED: Final = (control.while_, control.host_call, conversion.probe)
 def hoist_invariants(graph: Graph, fired: Counter[str] | None = None) -> Graph:
     """The graph with ops of loop bodies that depend on the loop's constants only before the loop.
 
-    Operands of regions that are graph constants become constants of the region.
+    Operands of regions that are graph constants become constants of the region. A scan neither
+    reads nor stacks what is the same in all steps.
     """
     counts = fired if fired is not None else Counter()
 
@@ -35,7 +37,12 @@ def hoist_invariants(graph: Graph, fired: Counter[str] | None = None) -> Graph:
         if not op.regions:
             return None
         embedded = _with_constants_inside(op, counts)
-        hoisted = _hoist(embedded or op, counts) if op.definition in LOOPS else None
+        current = embedded or op
+        hoisted: Sequence[Value] | None = None
+        if op.definition in LOOPS:
+            hoisted = _hoist(current, counts)
+        if hoisted is None and op.definition is control.scan:
+            hoisted = _read_once(current, counts) or _stretch_after(current, counts)
         if hoisted is not None:
             return hoisted
         return None if embedded is None else _emit_like(embedded)
@@ -124,17 +131,24 @@ def _hoist(op: Op, counts: Counter[str]) -> tuple[Value, ...] | None:
 
 def _plan(region: Region, n_consts: int) -> list[Op]:
     """The dear ops of a body that depend on the loop's constants only, in order."""
-    invariant: set[Value] = set(region.parameters[:n_consts])
-    plan = []
+    return [op for op in _invariant(region, n_consts) if not _is_cheap(op)]
+
+
+def _invariant(region: Region, n_consts: int) -> list[Op]:
+    """The ops of a body that depend on the loop's constants only and can leave it, in order."""
+    known: set[Value] = set(region.parameters[:n_consts])
+    found = []
     for op in region.ops:
-        if all(isinstance(v, Constant) or v in invariant for v in op.operands) and _may_move(op):
-            invariant.update(op.results)
-            if not _is_cheap(op):
-                plan.append(op)
-    return plan
+        if all(isinstance(v, Constant) or v in known for v in op.operands) and may_move(op):
+            known.update(op.results)
+            found.append(op)
+    return found
 
 
-def _may_move(op: Op) -> bool:
+def may_move(op: Op) -> bool:
+    """Whether the op can be computed where the loop's body may not be: it has no effect, ends, and
+    does not fail.
+    """
     return not any(
         inner.definition in NEVER_MOVED or inner.attributes.get("mode") == "raise"
         for inner in _itself_and_inner(op)
@@ -179,3 +193,74 @@ def _with_parameters(
         if op not in gone:
             editor.keep(op, editor.current(op, op.regions))
     return without_dead_ops(editor.builder.region([editor.value(v) for v in region.results]))
+
+
+# --- what is the same in all steps ----------------------------------------------------------------
+
+
+def _read_once(op: Op, counts: Counter[str]) -> tuple[Value, ...] | None:
+    """The scan with sequences that are one value, stretched, as constants."""
+    scan = Scan(op)
+    sources = [_stretched(sequence) for sequence in scan.sequences]
+    added = [source for source in sources if source is not None]
+    if not added:
+        return None
+    counts["read once"] += len(added)
+    editor = Editor(scan.body)
+    new = new_parameters(added)
+    remaining = iter(new)
+    with editor.builder.active():
+        for step, sequence, source in zip(scan.steps, scan.sequences, sources, strict=True):
+            if source is not None:
+                editor.substitution[step] = _in_a_step(sequence, next(remaining))
+    steps = [s for s in scan.steps if s not in editor.substitution]
+    consts = scan.body.parameters[: len(scan.consts)]
+    editor.builder.parameters = [*consts, *new, *scan.carry, *steps]
+    for inner in scan.body.ops:
+        editor.keep(inner, editor.current(inner, inner.regions))
+    body = editor.builder.region([editor.value(value) for value in scan.body.results])
+    sequences = [v for v, source in zip(scan.sequences, sources, strict=True) if source is None]
+    return scan.emit(body, consts=(*scan.consts, *added), sequences=sequences)
+
+
+def _stretched(sequence: Value) -> Value | None:
+    """What is stretched along all steps to make a sequence."""
+    if not isinstance(sequence, Result) or sequence.op.definition is not shape.broadcast:
+        return None
+    return None if 0 in sequence.op.attributes["dims"] else sequence.op.operands[0]
+
+
+def _in_a_step(sequence: Value, source: Value) -> Value:
+    assert isinstance(sequence, Result)
+    places = [place - 1 for place in sequence.op.attributes["dims"]]
+    target = sequence.type.shape[1:]
+    if source.type.shape == target:
+        return source
+    return shape.broadcast(source, shape=target, dims=places)
+
+
+def _stretch_after(op: Op, counts: Counter[str]) -> list[Value] | None:
+    """The results of a scan of which those that hold the same in all steps are made after it."""
+    scan = Scan(op)
+    known: set[Value] = set(scan.invariant)
+    for inner in _invariant(scan.body, len(scan.consts)):
+        known.update(inner.results)
+    same = {out for out in scan.outs if isinstance(out, Constant) or out in known}
+    if not same:
+        return None
+    counts["stacked"] += len(same)
+    outs = [out for out in scan.outs if out not in same]
+    body = Region(scan.body.parameters, scan.body.ops, (*scan.next, *outs))
+    results = iter(scan.emit(without_dead_ops(body)))
+    carry = [next(results) for _ in scan.next]
+    builder = active_builder()
+    assert isinstance(builder, Builder)
+    rewriter = Rewriter(builder, scan.invariant)
+    needed = [out.op for out in same if isinstance(out, Result)]
+    for moved in _with_dependencies(scan.body, needed):
+        rewriter.copy(moved)
+    stacked = [
+        helpers.add_leading_axis(rewriter.value(out), scan.length) if out in same else next(results)
+        for out in scan.outs
+    ]
+    return [*carry, *stacked]

@@ -19,15 +19,22 @@ from typing import Final, TypeAlias
 
 from weft.compiler.ir.errors import ArgumentError, VerifyError
 from weft.compiler.ir.graph import Graph
+from weft.compiler.passes.block import block_rows
 from weft.compiler.passes.canonicalize import canonicalize
+from weft.compiler.passes.cut import cut_early
 from weft.compiler.passes.eliminate import eliminate_common, eliminate_dead
 from weft.compiler.passes.fold import fold_constants
 from weft.compiler.passes.hoist import hoist_invariants
 from weft.compiler.passes.inline import inline_calls
+from weft.compiler.passes.join import join_padded
+from weft.compiler.passes.late import compute_late
 from weft.compiler.passes.merge import merge_products
 from weft.compiler.passes.one_hot import gather_one_hot
+from weft.compiler.passes.recompute import recompute_scanned
 from weft.compiler.passes.simplify import simplify, stabilise
 from weft.compiler.passes.sink import sink_views
+from weft.compiler.passes.stack import stack_products
+from weft.compiler.passes.sums import sum_after_loops
 from weft.compiler.passes.unroll import unroll_scans
 from weft.compiler.rewrite.driver import apply_rules
 from weft.compiler.rewrite.rule import Rule
@@ -38,11 +45,14 @@ MOST_ROUNDS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A named step of the pipeline; `run(graph, fired)` counts what it did in `fired`."""
+    """A named step of the pipeline; `run(graph, fired)` counts what it did in `fired`. A last one
+    runs once, when the others have come to rest.
+    """
 
     name: str
     run: Run
     reason: str
+    is_last: bool = False
 
 
 DEFAULT: Final[tuple[Pass, ...]] = (
@@ -54,11 +64,22 @@ DEFAULT: Final[tuple[Pass, ...]] = (
     Pass("stabilise", stabilise, "before sharing: patterns such as softmax are still whole"),
     Pass("gather_one_hot", gather_one_hot, "before sinking: the mask still stands at its product"),
     Pass("sink", sink_views, "transposes reach products and vanish; chains become neighbours"),
+    Pass("cut", cut_early, "after sinking: what is cut stands directly before its slices"),
+    Pass("join", join_padded, "the reverse, in gradients; before sharing, like all rewriting"),
     Pass("share", eliminate_common, "after all rewriting of single ops: equal things look equal"),
     Pass("unroll", unroll_scans, "before hoisting: short loops are gone, their steps still shared"),
     Pass("hoist", hoist_invariants, "after sharing: an invariant leaves the loop once"),
     Pass("merge", merge_products, "after hoisting: weights of a loop are its constants by then"),
+    Pass(
+        "sum_after",
+        sum_after_loops,
+        "after merging: fewer products, plainer sums",
+    ),
+    Pass("stack", stack_products, "after summing: a product that is only summed is not kept"),
+    Pass("late", compute_late, "after stacking, which takes what needs no carry before the loop"),
+    Pass("recompute", recompute_scanned, "after products left loops: it goes by what is scanned"),
     Pass("prune", eliminate_dead, "last: loops lose the operands that the others took away"),
+    Pass("block", block_rows, "after the rest: others would take its loops apart", is_last=True),
 )
 
 
@@ -148,21 +169,26 @@ def optimise(
     writer = _Dump(graph, dump if dump is not None else _dump_from_environment())
     steps: list[Step] = []
     seen: dict[int, Graph] = {}
+
+    def run(item: Pass, before: Graph, number: int) -> Graph:
+        after, step = _run(item, before, number)
+        steps.append(step)
+        if step.changed:
+            writer.write(item.name, after)
+            if verify:
+                _verify(after, item.name)
+        return after
+
     for number in range(1, MOST_ROUNDS + 1):
         start = graph
         for position, item in enumerate(column):
-            if seen.get(position) is graph:
-                continue
-            before = graph
-            graph, step = _run(item, before, number)
-            seen[position] = graph
-            steps.append(step)
-            if step.changed:
-                writer.write(item.name, graph)
-                if verify:
-                    _verify(graph, item.name)
+            if not item.is_last and seen.get(position) is not graph:
+                seen[position] = graph = run(item, graph, number)
         if graph is start:
             break
+    for item in column:
+        if item.is_last:
+            graph = run(item, graph, number)
     return graph, Report(graph.name, tuple(steps))
 
 

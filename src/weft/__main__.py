@@ -1,4 +1,4 @@
-"""The command line: `python -m weft demo`, `python -m weft cache info|clear`."""
+"""The command line: `python -m weft demo`, `... cache info|clear`, `... tune`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser("demo", help="trace a small model on real data, show its graph and run it")
     cache = commands.add_parser("cache", help="the programs that are kept between processes")
     cache.add_argument("action", nargs="?", choices=("info", "clear"), default="info")
+    tune = commands.add_parser("tune", help="measure generated matrix products against BLAS")
+    tune.add_argument("--seconds", type=float, default=30.0, help="how long about (default: 30)")
     chosen = parser.parse_args(arguments)
     if chosen.command == "cache":
         return _cache(chosen.action)
+    if chosen.command == "tune":
+        return _tune(chosen.seconds)
 
     from weft.demo import demo
 
@@ -36,11 +40,34 @@ def _cache(action: str) -> int:
         print("There is no cache: WEFT_CACHE_DIR is empty.")
         return 0
     held = f"{info.entries} {'entry' if info.entries == 1 else 'entries'}, {_size(info.bytes)}"
+    tables = f"{info.tables} {'table' if info.tables == 1 else 'tables'} of `weft tune`"
     if action == "clear":
         cache.clear()
-        print(f"{info.directory}: removed {held}")
+        print(f"{info.directory}: removed {held}{f', and {tables}' if info.tables else ''}")
     else:
         print(f"{info.directory}: {held} of at most {_size(info.limit)}")
+        if info.tables:
+            print(f"{info.directory}: {tables}")
+    return 0
+
+
+def _tune(seconds: float) -> int:
+    """Measure products of matrices, show the results and keep them."""
+    from weft.frontends import tuning
+
+    print(
+        f"Measuring matrix products for about {seconds:.0f} seconds, or longer if this machine is "
+        "slow or busy. Leave it alone meanwhile.\n",
+        flush=True,
+    )
+    paths = []
+    for table in tuning.tune(seconds):
+        print(tuning.shown(table), end="\n\n")
+        paths.append(tuning.keep(table))
+    if None in paths:
+        print("There is nowhere to keep this: WEFT_CACHE_DIR is empty or cannot be written to.")
+        return 1
+    print("Kept, for programs that are compiled from now on:", *paths, sep="\n  ")
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,12 +11,12 @@ import numpy as np
 
 from weft.compiler.abi import PARALLEL, RUN_WORDS
 from weft.compiler.artifact import Site
-from weft.compiler.ir.dtypes import dtype
+from weft.compiler.ir.dtypes import DType, dtype
 from weft.compiler.ir.graph import Op
 from weft.compiler.lower.llvm.arrays import Array, Env
 from weft.compiler.lower.llvm.driver import compile_text, host
 from weft.compiler.lower.llvm.emit import Function, Module, V
-from weft.compiler.lower.llvm.routines import gemm
+from weft.compiler.lower.llvm.routines import convolution_phases, gemm
 from weft.compiler.lower.llvm.types import I64, PTR, VOID, of_dtype
 from weft.runtime.native import Library
 
@@ -24,16 +25,45 @@ NDArray = np.ndarray[Any, Any]
 
 def link(module: Module, name: str, imports: dict[str, int] | None = None) -> tuple[Library, int]:
     """The module with a serial `weft_parallel`, linked; the library and the function's address."""
+    _define_parallel(module)
+    imports = dict(imports or {})
+    for dtype_ in convolution_phases.DTYPES:
+        if module.outside(convolution_phases.symbol(dtype_)):
+            symbol, library = _convolution(dtype_, imports)
+            imports[symbol] = library.address(symbol)
+    for kind in reversed(gemm.KINDS.values()):  # programs are linked to these; here they are inside
+        if any(module.outside(export) for export in kind.exports):
+            gemm.define(module, kind)
+    library = Library(compile_text(module.text()), [name], imports)
+    return library, library.address(name)
+
+
+def _define_parallel(module: Module) -> None:
     parameters = [("run", PTR), ("task", PTR), ("data", PTR), ("count", I64), ("grain", I64)]
     f = module.function(PARALLEL, VOID, parameters)
     run, task, data, count, _ = f.arguments
     f.call_pointer(task, VOID, [run, data, f.const(0, I64), count])
     f.ret()
-    for dtype_ in gemm.DTYPES:  # programs are linked to these; here they are part of the module
-        if any(module.outside(export) for export in gemm.exports(dtype_)):
-            gemm.define(module, dtype_)
-    library = Library(compile_text(module.text()), [name], imports)
-    return library, library.address(name)
+
+
+_convolutions: dict[tuple[object, ...], Library] = {}
+
+
+def _convolution(of: DType, imports: dict[str, int]) -> tuple[str, Library]:
+    """The function of convolutions, which serves all sizes; tests may replace `Env.workspace`."""
+    symbol = convolution_phases.symbol(of)
+    key = (symbol, Env.workspace, *sorted(imports.items()))
+    if key not in _convolutions:
+        module = Module()
+        _define_parallel(module)
+        convolution_phases.define(module, of)
+        _convolutions[key] = Library(_compiled(module.text()), [symbol], imports)
+    return symbol, _convolutions[key]
+
+
+@functools.cache
+def _compiled(text: str) -> bytes:
+    return compile_text(text)
 
 
 def map_lanes(

@@ -24,7 +24,7 @@ from tests.lower import harness
 from tests.ops import rows_contraction, rows_convolution, rows_linalg, rows_window
 from tests.ops.rows_linalg import positive
 from tests.ops.sample import Sample
-from weft.compiler.abi import PARALLEL
+from weft.compiler.abi import BLAS_THREADS, PARALLEL
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.evaluate import evaluate
@@ -34,7 +34,14 @@ from weft.compiler.ir.types import type_of
 from weft.compiler.lower.llvm.arrays import Env
 from weft.compiler.lower.llvm.driver import compile_text
 from weft.compiler.lower.llvm.emit import Function, Module, Operand, V
-from weft.compiler.lower.llvm.routines import contraction, convolution, gemm, linalg, windows
+from weft.compiler.lower.llvm.routines import (
+    contraction,
+    convolution,
+    convolution_phases,
+    gemm,
+    linalg,
+    windows,
+)
 from weft.compiler.lower.llvm.types import I64, PTR, VOID
 from weft.compiler.ops.contraction import dot_general
 from weft.compiler.ops.convolution import convolution as convolution_op
@@ -76,7 +83,7 @@ def imports() -> dict[str, int]:
     names = [f"scipy_blas_{letter}{name}" for letter in "sdcz" for name in ("gemm", "trsm")]
     for letters, routines in LAPACK.items():
         names += [f"scipy_lapack_{letter}{name}" for letter in letters for name in routines]
-    return {name: symbols.address(name) for name in names}
+    return {name: symbols.address(name) for name in (*names, BLAS_THREADS)}
 
 
 def build(op: OpDef, operands: Sequence[Array], attributes: dict[str, Any]) -> tuple[Graph, Op]:
@@ -494,9 +501,12 @@ def link_in_pieces(
         end = f.minimum(begin + grain, count)
         f.call_pointer(task, VOID, [run, data, begin, end])
     f.ret()
-    for dtype in gemm.DTYPES:
-        if module.outside(gemm.symbol(dtype)):
-            gemm.define(module, dtype)
+    for kind in reversed(gemm.KINDS.values()):
+        if any(module.outside(export) for export in kind.exports):
+            gemm.define(module, kind)
+    for dtype in convolution_phases.DTYPES:
+        if module.outside(convolution_phases.symbol(dtype)):
+            convolution_phases.define(module, dtype)
     library = Library(compile_text(module.text()), [name], imported)
     return library, library.address(name)
 

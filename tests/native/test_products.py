@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -71,6 +72,40 @@ def test_a_right_operand_that_is_packed_in_parts() -> None:
     x, y = rows((100, 1400), "f4"), rows((1400, 3000), "f4")
     made = wf.jit(lambda x, y: x @ y)(x, y)
     assert is_close(made, x, y)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("left", LAYOUTS)
+def test_halves_are_summed_up_in_f32(left: str, dtype: str) -> None:
+    half = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    for m, k, n in ((64, 64, 64), (100, 300, 65), (33, 700, 130)):
+        x = LAYOUTS[left]((m, k), "f4").astype(half)
+        y = rows((k, n), "f4").astype(half)
+        wide = x.astype("f4"), y.astype("f4")
+        made = wf.jit(lambda x, y: x @ y)(x, y)
+        assert made.dtype == half
+        rounding = 2.0**-7 if half.kind == "V" else 2.0**-10
+        np.testing.assert_allclose(made.astype("f4"), wide[0] @ wide[1], rtol=rounding, atol=1e-3)
+        widened = wf.jit(lambda x, y: np.tanh(x.astype(np.float32) @ y.astype(np.float32)))
+        np.testing.assert_allclose(widened(x, y), np.tanh(wide[0] @ wide[1]), rtol=1e-3, atol=1e-4)
+        assert f"dot_general of {'bf16' if half.kind == 'V' else 'f16'}" in widened.explain()
+
+
+@pytest.mark.parametrize("left", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["i1", "u1"])
+def test_sums_of_bytes_are_exact(dtype: str, left: str) -> None:
+    low, high = (-128, 127) if dtype == "i1" else (0, 255)
+    for m, k, n in ((64, 64, 64), (100, 300, 65), (13, 1800, 130)):
+        numbers = RNG.integers(low, high + 1, (m, k)).astype(dtype)
+        extreme = np.full((m, k), low or high, dtype)
+        for values in (numbers, extreme):
+            x = np.empty_like(LAYOUTS[left]((m, k), dtype))
+            x[...] = values
+            y = np.ascontiguousarray(values[:1].T * np.ones((k, n), dtype))
+            wide = x.astype("i4") @ y.astype("i4")
+            made = wf.jit(lambda x, y: np.matmul(x, y, dtype=np.int32))(x, y)
+            np.testing.assert_array_equal(made, wide)
+            np.testing.assert_array_equal(wf.jit(lambda x, y: x @ y)(x, y), wide.astype(dtype))
 
 
 def test_infinities_and_nans_stay_in_their_rows_and_columns() -> None:

@@ -1,4 +1,4 @@
-"""Functions whose gradients make graphs of some size for the passes: a network, a recurrent cell,
+"""Functions whose gradients make graphs of some size for the passes: a network, recurrent cells,
 attention, and a loop on a condition.
 """
 
@@ -63,6 +63,64 @@ def recurrent() -> Model:
     return loss, (parameters, _normal(6, 2, 3))
 
 
+def lstm() -> Model:
+    """An LSTM whose gates are cut out of one sum, over a sequence from last to first."""
+
+    def loss(parameters: Any, x: Any) -> Any:
+        def step(state: Any, row: Any) -> Any:
+            h, c = state
+            gates = row @ parameters["wx"] + h @ parameters["wh"] + parameters["b"]
+            i, f, g, o = (gates[:, 4 * k : 4 * (k + 1)] for k in range(4))
+            c = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
+            h = _sigmoid(o) * np.tanh(c)
+            return (h, c), h
+
+        start = (np.zeros((2, 4)), np.zeros((2, 4)))
+        return np.mean(wf.scan(step, start, x, reverse=True)[1] ** 2)
+
+    parameters = {"wx": _normal(3, 16), "wh": _normal(4, 16), "b": _normal(16)}
+    return loss, (parameters, _normal(6, 2, 3))
+
+
+def gru() -> Model:
+    """A GRU on vectors, whose gradients of weights are sums of outer products; with a mask."""
+
+    def loss(parameters: Any, x: Any, mask: Any) -> Any:
+        def step(h: Any, given: Any) -> Any:
+            row, valid = given
+            z = _sigmoid(parameters["wz"] @ row + parameters["uz"] @ h)
+            r = _sigmoid(parameters["wr"] @ row + parameters["ur"] @ h)
+            new = np.tanh(parameters["wn"] @ np.sin(row) + r * (parameters["un"] @ h))
+            return np.where(valid, z * h + (1 - z) * new, h), None
+
+        return np.sum(wf.scan(step, np.zeros(4), (x, mask))[0] ** 2)
+
+    shapes = {"w": (4, 3), "u": (4, 4)}
+    parameters = {
+        kind + gate: _normal(*shapes[kind], seed=number)
+        for number, gate in enumerate("zrn")
+        for kind in "wu"
+    }
+    return loss, (parameters, _normal(7, 3), np.arange(7) < 5)
+
+
+def layers() -> Model:
+    """A recurrent network over blocks of a sequence: a loop in a loop, with the same weights."""
+
+    def loss(w: Any, u: Any, x: Any) -> Any:
+        def step(h: Any, row: Any) -> Any:
+            h = np.tanh(row @ w + h @ u)
+            return h, h
+
+        def block(h: Any, rows: Any) -> Any:
+            h, hs = wf.scan(step, h, rows)
+            return h, np.sum(hs @ w.T)
+
+        return np.sum(wf.scan(block, np.zeros((2, 4)), x)[1])
+
+    return loss, (_normal(3, 4), _normal(4, 4), _normal(5, 6, 2, 3))
+
+
 def attention() -> Model:
     """Two heads over a batch, with queries, keys and values from one input, and a residual."""
 
@@ -106,6 +164,9 @@ def steps() -> Model:
 MODELS: dict[str, Callable[[], Model]] = {
     "network": network,
     "recurrent": recurrent,
+    "lstm": lstm,
+    "gru": gru,
+    "layers": layers,
     "attention": attention,
     "root": root,
     "steps": steps,

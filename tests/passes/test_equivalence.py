@@ -28,7 +28,8 @@ from weft.frontends import tree
 
 Array = np.ndarray[Any, Any]
 PASSES = {item.name: item for item in DEFAULT}
-EXACT = [item for name, item in PASSES.items() if name not in ("stabilise", "merge", "sink")]
+INEXACT = ("stabilise", "merge", "sink", "join")
+EXACT = [item for name, item in PASSES.items() if name not in INEXACT]
 
 
 def arguments(made: Graph, seed: int) -> list[Array]:
@@ -145,7 +146,7 @@ def test_gates_are_one_product_per_operand_of_the_loop() -> None:
     assert report.fired["4 products"] == 2
     (loop,) = [op for op in after.ops if op.name == "scan"]
     inside = Counter(op.name for op in loop.regions[0].ops)
-    assert inside["dot_general"] == 2
+    assert inside["dot_general"] == 1  # the other one left the loop
     assert inside["concatenate"] == 0
     assert inside["sigmoid"] == 3
 

@@ -10,30 +10,29 @@ import pytest
 
 from tests.ir.golden import assert_golden
 from tests.ir.making import graph, number, ops, region
+from tests.passes import loops
+from tests.passes.loops import X, stretched, times
 from weft.compiler.ir.attributes import HostFunction
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Graph, Value
 from weft.compiler.passes.canonicalize import canonicalize
+from weft.compiler.passes.cut import cut_early
 from weft.compiler.passes.eliminate import eliminate_common, eliminate_dead
 from weft.compiler.passes.fold import fold_constants
 from weft.compiler.passes.hoist import hoist_invariants
 from weft.compiler.passes.inline import inline_calls
+from weft.compiler.passes.join import join_padded
+from weft.compiler.passes.late import compute_late
 from weft.compiler.passes.merge import merge_products
 from weft.compiler.passes.one_hot import gather_one_hot
+from weft.compiler.passes.recompute import recompute_scanned
 from weft.compiler.passes.simplify import simplify, stabilise
 from weft.compiler.passes.sink import sink_views
+from weft.compiler.passes.stack import stack_products
+from weft.compiler.passes.sums import sum_after_loops
 from weft.compiler.passes.unroll import unroll_scans
 
 Run = Callable[[Graph], Graph]
-X = {"x": "f32[2, 3]"}
-
-
-def stretched(x: Value, *shape: int) -> Value:
-    return ops.broadcast(x, shape=shape, dims=())
-
-
-def times(x: Value, w: Value) -> Value:
-    return ops.dot_general(x, w, lhs_contract=[x.type.rank - 1], rhs_contract=[0])
 
 
 # --- what they do -------------------------------------------------------------------------------
@@ -178,8 +177,15 @@ FIRES: dict[str, tuple[Run, Callable[[], Graph]]] = {
     "prune": (eliminate_dead, unused),
     "gather_one_hot": (gather_one_hot, one_hot),
     "sink": (sink_views, transposed_chain),
+    "cut": (cut_early, loops.cut_gates),
+    "join": (join_padded, loops.padded_neighbours),
     "hoist": (hoist_invariants, loop_with_invariants),
+    "hoist_stretched": (hoist_invariants, loops.same_in_all_steps),
     "merge": (merge_products, gates),
+    "sum_after": (sum_after_loops, loops.recurrent_gradient),
+    "stack": (stack_products, loops.recurrent),
+    "late": (compute_late, loops.recurrent),
+    "recompute": (recompute_scanned, loops.residuals),
     "unroll": (unroll_scans, short_loop),
 }
 
@@ -307,8 +313,12 @@ def crossed_transposes() -> Graph:
 def loop_that_must_keep_all() -> Graph:
     def step(table: Value, index: Value, h: Value, row: Value) -> list[Value]:
         may_raise = ops.gather(table, index, axes=(0,))
-        seen = ops.transpose(table, permutation=(1, 0))
-        return [ops.add(ops.add(h, may_raise), ops.add(row, ops.reduce_sum(h, axes=()))), seen]
+        turned = ops.transpose(table, permutation=(1, 0))
+        seen = ops.reshape(
+            ops.slice_(turned, starts=(0, 0), limits=(1, 3), strides=(1, 1)), shape=(3,)
+        )
+        new = ops.add(ops.add(h, may_raise), ops.add(row, ops.reduce_sum(h, axes=())))
+        return [new, ops.mul(seen, h)]
 
     body = region(["f32[3, 3]", "i64[]", "f32[3]", "f32[3]"], step)
 
@@ -360,6 +370,12 @@ LEFT_ALONE: dict[str, tuple[Run, Callable[[], Graph]]] = {
     "prune effects": (eliminate_dead, effects),
     "gather_one_hot": (gather_one_hot, hot_along_another_axis),
     "sink": (sink_views, crossed_transposes),
+    "cut": (cut_early, loops.cut_in_other_ways),
+    "join": (join_padded, loops.padded_apart),
+    "sum_after": (sum_after_loops, loops.sums_that_stay),
+    "stack": (stack_products, loops.products_of_the_step),
+    "late": (compute_late, loops.outs_that_stay),
+    "recompute": (recompute_scanned, loops.residuals_that_stay),
     "hoist": (hoist_invariants, loop_that_must_keep_all),
     "merge": (merge_products, products_apart),
     "unroll": (unroll_scans, long_loop),

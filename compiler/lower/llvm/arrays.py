@@ -15,6 +15,7 @@ from weft.compiler.artifact import Site
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Op
+from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm.emit import Function, Module, Operand, V
 from weft.compiler.lower.llvm.types import I64, PTR, VOID, Type, of_dtype
 
@@ -157,12 +158,15 @@ class Env:
         sites: list[Site],
         measure: Callable[[Size], Operand] | None = None,
         follower: Follower | None = None,
+        products: Products | None = None,
     ) -> None:
         self.module = module
         self.run = run
         self.prefix = prefix
         self.sites = sites
         self.follower = follower
+        self.products = products or Products()
+        self.notes: list[str] = []  # what users are told of how the op is computed
         self._measure = measure
         self._tasks = 0
 

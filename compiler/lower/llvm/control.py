@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from weft.compiler.abi import Run
 from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.loops.index import row_major
 from weft.compiler.loops.kernel import Layout
+from weft.compiler.loops.parallel import steps_at_once
 from weft.compiler.loops.storage import Buffer, ControlPlan, bytes_of
 from weft.compiler.lower.llvm.arrays import Element
+from weft.compiler.lower.llvm.dimensions import Sizes
 from weft.compiler.lower.llvm.emit import Function, Operand, V, Variable
+from weft.compiler.lower.llvm.support import atomics
 from weft.compiler.lower.llvm.types import I64, PTR, VOID, of_dtype
 
 if TYPE_CHECKING:
@@ -140,43 +145,142 @@ def _watch(code: RegionCode, counter: V) -> V:
 
 
 def _scan(code: RegionCode, op: Op) -> None:
-    f, plan = code.f, code.plan.controls[op]
+    plan = code.plan.controls[op]
     n_consts, n_carry = op.attributes["n_consts"], op.attributes["n_carry"]
-    consts = op.operands[:n_consts]
     carry = op.operands[n_consts : n_consts + n_carry]
-    sequences = op.operands[n_consts + n_carry :]
     memory = _frame(code, plan)
     carries = _carries(code, plan, op, carry, memory)
-    fixed = _given(code, consts)
-    rows = [code.row_major(sequence) for sequence in sequences]
-    stacks = [code.row_major(stack) for stack in op.results[n_carry:]]
-    frame = f.offset(memory, code.sizes.operand(plan.frame))
-    (body_plan,) = plan.bodies
+    arrays = _ScanArrays(
+        _given(code, op.operands[:n_consts]),
+        [code.row_major(sequence) for sequence in op.operands[n_consts + n_carry :]],
+        [code.row_major(stack) for stack in op.results[n_carry:]],
+    )
+    frame = code.f.offset(memory, code.sizes.operand(plan.frame))
     length = code.sizes.value(op.attributes["length"])
-    counter = f.variable(f.const(0, I64))
+    grain = steps_at_once(op)
+    if grain is not None:
+        _scan_at_once(code, op, plan, arrays, frame, length, grain)
+        return
+    start = code.f.const(0, I64)
+    _scan_steps(code, op, plan, arrays, carries, frame, (start, length))
+    _finish(code, op, carries)
+
+
+class _ScanArrays(NamedTuple):
+    """What the steps of a scan read and write: constants (numbers, or pointers to rows), and the
+    starts of sequences and stacks.
+    """
+
+    fixed: list[V | Element]
+    rows: list[V]
+    stacks: list[V]
+
+
+def _scan_steps(
+    code: RegionCode,
+    op: Op,
+    plan: ControlPlan,
+    arrays: _ScanArrays,
+    carries: Sequence[Carry],
+    frame: V,
+    steps: tuple[V, V],
+) -> None:
+    """Steps of a scan one after the other."""
+    f, n_carry = code.f, op.attributes["n_carry"]
+    (body_plan,) = plan.bodies
+    region = body_plan.region
+    first_item = len(region.parameters) - len(arrays.rows)
+    start, end = steps
+    counter = f.variable(start)
     with f.loop_while() as loop:
         step = counter.get()
-        loop.stop_unless(step.lt(length) & _watch(code, step))
-        i = length - 1 - step if op.attributes["reverse"] else step
+        loop.stop_unless(step.lt(end) & _watch(code, step))
+        i = step
+        if op.attributes["reverse"]:
+            i = code.sizes.value(op.attributes["length"]) - 1 - step
         body = code.nested(body_plan, frame)
-        parameters = body_plan.region.parameters
         items = [
             _row(code, row, parameter, i)
-            for row, parameter in zip(rows, parameters[n_consts + n_carry :], strict=True)
+            for row, parameter in zip(arrays.rows, region.parameters[first_item:], strict=True)
         ]
         outs = [
             _row(code, stack, result, i)
-            for stack, result in zip(stacks, body_plan.region.results[n_carry:], strict=True)
+            for stack, result in zip(arrays.stacks, region.results[n_carry:], strict=True)
         ]
         targets = [c.target() if isinstance(c, _Array) else None for c in carries]
-        given: list[V | Element] = [*fixed, *[c.get() for c in carries], *items]
+        given: list[V | Element] = [*arrays.fixed, *[c.get() for c in carries], *items]
         made = body.emit(given, [*targets, *outs])
         for out, element in zip(outs, made[n_carry:], strict=True):
             if element is not None:
                 code.store_number(element, out)
         _advance(carries, made)
         counter.set(step + 1)
-    _finish(code, op, carries)
+
+
+def _scan_at_once(
+    code: RegionCode,
+    op: Op,
+    plan: ControlPlan,
+    arrays: _ScanArrays,
+    frame: V,
+    length: V,
+    grain: int,
+) -> None:
+    """Steps of a scan that carries nothing, on several threads at once.
+
+    Each thread needs a frame of its own: whoever comes first has that of the plan, others have
+    theirs from the heap as long as they are at work.
+    """
+    f, module = code.f, code.program.module
+    taken = f.stack(I64, 1, align=8)
+    f.store(f.const(0, I64), taken)
+    symbols = dict(code.sizes.symbols)
+    numbers = [e if isinstance(e, tuple) else (e,) for e in arrays.fixed]
+    fixed = [part for number in numbers for part in number]
+    captured = [*fixed, *arrays.rows, *arrays.stacks, frame, taken, *symbols.values()]
+    name = f"map{len(module.functions)}"
+    parameters = [(f"c{number}", value.type) for number, value in enumerate(captured)]
+    ends = [("begin", I64), ("end", I64)]
+    g = module.function(name, VOID, [("run", PTR), *parameters, *ends], internal=True)
+    run, *given, begin, end = g.arguments
+    passed = iter(given)
+    inner = _ScanArrays(
+        [_again(passed, number) for number in numbers],
+        [next(passed) for _ in arrays.rows],
+        [next(passed) for _ in arrays.stacks],
+    )
+    own_frame, is_taken = next(passed), next(passed)
+    sizes = Sizes(g, dict(zip(symbols, passed, strict=True)))
+    steps = code.elsewhere(g, run, sizes, own_frame)
+    (body_plan,) = plan.bodies
+    with _frame_of_thread(steps, own_frame, is_taken, body_plan.bytes) as memory:
+        _scan_steps(steps, op, plan, inner, [], memory, (begin, end))
+    g.ret()
+    code.env.share(f, name, length, captured, grain)
+
+
+def _again(passed: Iterator[V], number: tuple[V, ...]) -> Element:
+    """A number or pointer in another function, of as many parts as before."""
+    parts = [next(passed) for _ in number]
+    return (parts[0], parts[1]) if len(parts) == 2 else parts[0]
+
+
+@contextmanager
+def _frame_of_thread(code: RegionCode, first: V, taken: V, bytes: Size) -> Iterator[V]:
+    """The frame of whoever comes first, or another one for the time of the block."""
+    if bytes == 0:
+        yield first
+        return
+    f = code.f
+    is_first = atomics.exchange(f, taken, f.const(0, I64), 1)
+    frame = f.variable(first)
+    with f.when(~is_first):
+        frame.set(code.env.workspace(f, code.sizes.operand(bytes)))
+    yield frame.get()
+    with f.otherwise(is_first) as choice:
+        atomics.store(f, f.const(0, I64), taken)
+        choice.otherwise()
+        code.env.free(f, frame.get())
 
 
 def _row(code: RegionCode, start: V, step: Value, i: V) -> V:

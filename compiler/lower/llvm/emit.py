@@ -558,12 +558,10 @@ class Module:
 
     def external(self, name: str) -> None:
         """Make memory known that is linked in under a name."""
-        line = f"@{name} = external global i8"
-        if line not in self._globals:
-            self._globals.append(line)
+        self._declarations.setdefault(name, f"@{name} = external global i8")
 
     def outside(self, prefix: str) -> list[str]:
-        """The declared functions whose names begin so."""
+        """The functions and the memory of others whose names begin so."""
         return [name for name in self._declarations if name.startswith(prefix)]
 
     def zeros(self) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.compiler.abi import CLOCKS, PARALLEL, Run
+from weft.compiler.abi import BLAS_THREADS, CLOCKS, PARALLEL, Run
 from weft.compiler.artifact import Site
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
@@ -26,6 +26,7 @@ from weft.compiler.loops.group import Node
 from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.storage import RegionPlan, plan
 from weft.compiler.loops.text import kernel_text
+from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm.dimensions import Sizes
 from weft.compiler.lower.llvm.driver import Target
 from weft.compiler.lower.llvm.emit import Function, Module, V
@@ -53,12 +54,15 @@ class ProgramCode:
     strided: Mapping[Value, tuple[Size, ...]]
     donated: Mapping[int, int]
     is_timed: bool = False
+    products: Products = field(default_factory=Products)
     module: Module = field(default_factory=Module)
     sites: list[Site] = field(default_factory=list)
     hosts: list[HostSite] = field(default_factory=list)
     constants: dict[Constant, int] = field(default_factory=dict)
     kernels: dict[str, tuple[str, KernelCode]] = field(default_factory=dict)
     routines: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)  # by the names of routines
+    ways: dict[Op, str] = field(default_factory=dict)
     clocks: dict[Node, int] = field(default_factory=dict)
     plan: RegionPlan = field(init=False)
 
@@ -80,7 +84,8 @@ class ProgramCode:
     @property
     def has_parallel_code(self) -> bool:
         """Whether something in it may use several threads, products that are linked in included."""
-        return bool(self.module.outside(PARALLEL) or self.module.outside("weft_gemm_"))
+        names = (PARALLEL, "weft_gemm_", BLAS_THREADS)
+        return any(self.module.outside(name) for name in names)
 
     @property
     def defined(self) -> list[str]:
@@ -201,10 +206,12 @@ def emit_program(
     donated: Mapping[int, int] | None = None,
     *,
     is_timed: bool = False,
+    products: Products | None = None,
 ) -> tuple[str, ProgramCode]:
     """LLVM text of a graph, and what goes with it. `strided` gives the strides of parameters that
     are not row-major, `donated` which results may take the memory of which parameters; a timed
-    program counts the time of each node.
+    program counts the time of each node; `products` says how matrices are multiplied.
     """
-    code = ProgramCode(graph, target, strided or {}, donated or {}, is_timed)
+    choice = products or Products()
+    code = ProgramCode(graph, target, strided or {}, donated or {}, is_timed, choice)
     return code.emit(), code

@@ -352,7 +352,9 @@ class RegionCode:
         if follower is not None:
             pointers += [follower.task, follower.data]
         passed = [self.run, *pointers, *[self.sizes.symbols[symbol] for symbol in symbols]]
-        self.f.call(self.program.routines[key], VOID, passed)
+        name = self.program.routines[key]
+        self.program.ways[op] = self.program.notes[name]
+        self.f.call(name, VOID, passed)
 
     def _define_routine(
         self,
@@ -372,7 +374,10 @@ class RegionCode:
         run, *rest = f.arguments
         sizes = Sizes(f, dict(zip(symbols, rest[len(pointers) :], strict=True)))
         follower = Follower(*rest[len(values) : len(pointers)]) if is_followed else None
-        env = Env(self.program.module, run, name, self.program.sites, sizes.operand, follower)
+        program = self.program
+        env = Env(
+            program.module, run, name, program.sites, sizes.operand, follower, program.products
+        )
         arrays = []
         for number, value in enumerate(values):
             shape = tuple(sizes.operand(size) for size in value.type.shape)
@@ -381,6 +386,7 @@ class RegionCode:
             arrays.append(Array(rest[number], value.type.dtype, shape, held))
         count = len(op.operands)
         routines.TABLE[op.name](f, env, op, arrays[:count], arrays[count:])
+        program.notes[name] = ", ".join(dict.fromkeys(env.notes))
         f.ret()
 
 

@@ -6,18 +6,25 @@ column-major one in the same memory; the functions here say which of the two the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from weft.compiler.abi import BLAS_THREADS, BlasThreads, Run
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.arrays import Array
+from weft.compiler.lower.llvm.driver import host
 from weft.compiler.lower.llvm.emit import Function, Operand, V
-from weft.compiler.lower.llvm.routines import copies, sizes
-from weft.compiler.lower.llvm.types import I8, I32, I64, VOID, of_dtype
+from weft.compiler.lower.llvm.routines import copies, rows, sizes
+from weft.compiler.lower.llvm.support import atomics
+from weft.compiler.lower.llvm.types import I8, I32, I64, PTR, VOID, of_dtype
 
 LETTERS: Final = {dtypes.f32: "s", dtypes.f64: "d", dtypes.c64: "c", dtypes.c128: "z"}
 """How the routines of a dtype begin."""
+
+_MOST: Final = (1 << 31) - 1  # what a size or a distance can be
 
 
 def call(f: Function, library: str, name: str, *arguments: Operand | str) -> None:
@@ -82,25 +89,25 @@ def is_fit(matrix: Array) -> bool | None:
     given = (*matrix.shape, *matrix.strides)
     if not sizes.all_known(given):
         return None
-    rows, columns, down, across = given
-    plain = (across == 1 or columns <= 1) and (columns <= down < 1 << 31 or rows <= 1)
-    turned = (down == 1 or rows <= 1) and (rows <= across < 1 << 31 or columns <= 1)
-    return plain or turned
+    count, columns, down, across = given
+    plain = (across == 1 or columns <= 1) and (columns <= down <= _MOST or count <= 1)
+    turned = (down == 1 or count <= 1) and (count <= across <= _MOST or columns <= 1)
+    return (plain or turned) and max(count, columns) <= _MOST
 
 
 def _by_lines(f: Function, matrix: Array) -> tuple[V, V]:
     """Whether elements of a row are neighbours, and rows follow each other at a distance that BLAS
     accepts; and that distance. The stride of an axis with one index does not matter.
     """
-    rows, columns, down, across = [sizes.value(f, x) for x in (*matrix.shape, *matrix.strides)]
-    neighbours = across.eq(1) | columns.le(1)
-    apart = (down.ge(columns) & down.lt(1 << 31)) | rows.le(1)
-    return neighbours & apart, f.select(rows.le(1), columns, down)
+    count, columns, down, across = [sizes.value(f, x) for x in (*matrix.shape, *matrix.strides)]
+    neighbours = (across.eq(1) | columns.le(1)) & f.maximum(count, columns).le(_MOST)
+    apart = (down.ge(columns) & down.le(_MOST)) | count.le(1)
+    return neighbours & apart, f.select(count.le(1), columns, down)
 
 
 def gemm(f: Function, lhs: Array, rhs: Array, result: Array, left: Laid, right: Laid) -> None:
     """The product of two matrices that fit into a row-major one."""
-    dtype, (rows, columns) = result.dtype, result.shape
+    dtype, (count, columns) = result.dtype, result.shape
     # Column-major, this is the transposed product: rhs^T lhs^T.
     call(
         f,
@@ -109,7 +116,7 @@ def gemm(f: Function, lhs: Array, rhs: Array, result: Array, left: Laid, right: 
         right.turned,
         left.turned,
         sizes.value(f, columns),
-        sizes.value(f, rows),
+        sizes.value(f, count),
         sizes.value(f, lhs.shape[1]),
         number_at(f, 1.0, dtype),
         rhs.pointer,
@@ -120,6 +127,86 @@ def gemm(f: Function, lhs: Array, rhs: Array, result: Array, left: Laid, right: 
         result.pointer,
         f.maximum(sizes.value(f, columns), 1),
     )
+
+
+# --- threads ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def threads_of_call(f: Function, run: V) -> Iterator[None]:
+    """Let BLAS use as many threads meanwhile as the call of the program may, or one in code that
+    runs on several already, if it is a BLAS that can be told.
+    """
+    f.module.external(BLAS_THREADS)
+    words = V(f, f"@{BLAS_THREADS}", PTR)
+    f.call(
+        rows.shared(f.module, "blas.enter", VOID, [_WORDS, ("run", PTR)], _enter),
+        VOID,
+        [words, run],
+    )
+    yield
+    f.call(rows.shared(f.module, "blas.leave", VOID, [_WORDS], _leave), VOID, [words])
+
+
+_WORDS: Final = ("words", PTR)
+
+
+def _enter(f: Function) -> None:
+    words, run = f.arguments
+    users, before = [
+        f.element(words, I64, word) for word in (BlasThreads.USERS, BlasThreads.BEFORE)
+    ]
+    threads, inside = [
+        f.load(f.element(run, I64, int(word)), I64) for word in (Run.THREADS, Run.INSIDE)
+    ]
+    with _locked(f, words):
+        count = f.load(users, I64)
+        with f.when(count.eq(0)):
+            f.store(_get(f, words), before)
+            _set(f, words, f.select(inside.eq(0), f.maximum(threads, 1), 1))
+        f.store(count + 1, users)
+    f.ret()
+
+
+def _leave(f: Function) -> None:
+    (words,) = f.arguments
+    users, before = [
+        f.element(words, I64, word) for word in (BlasThreads.USERS, BlasThreads.BEFORE)
+    ]
+    with _locked(f, words):
+        count = f.load(users, I64) - 1
+        f.store(count, users)
+        with f.when(count.eq(0)):
+            _set(f, words, f.load(before, I64))
+    f.ret()
+
+
+@contextmanager
+def _locked(f: Function, words: V) -> Iterator[None]:
+    """With the lock, if the number of threads can be set at all. It is held for a moment only, so
+    others spin.
+    """
+    lock = f.element(words, I64, int(BlasThreads.LOCK))
+    with f.when(f.load(f.element(words, I64, int(BlasThreads.SET)), I64).ne(0)):
+        with f.loop_while() as loop:
+            loop.stop_if(atomics.exchange(f, lock, f.const(0, I64), 1))
+            atomics.pause(f, host().triple)
+        yield
+        atomics.store(f, f.const(0, I64), lock)
+
+
+def _get(f: Function, words: V) -> V:
+    function = f.load(f.element(words, I64, int(BlasThreads.GET)), PTR)
+    return f.call_pointer(function, I32, []).to(I64)
+
+
+def _set(f: Function, words: V, number: V) -> None:
+    with f.when(number.ne(_get(f, words))):
+        function = f.load(f.element(words, I64, int(BlasThreads.SET)), PTR)
+        f.call_pointer(function, VOID, [number.to(I32)])
+
+
+# --- triangles ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +224,7 @@ def trsm(f: Function, triangle: Triangle, side: str, target: Array) -> None:
     """Solve with a triangle in place of a row-major target; BLAS sees the target transposed, and
     `side` is as BLAS sees it.
     """
-    rows, columns = [sizes.value(f, size) for size in target.shape]
+    count, columns = [sizes.value(f, size) for size in target.shape]
     call(
         f,
         "blas",
@@ -147,7 +234,7 @@ def trsm(f: Function, triangle: Triangle, side: str, target: Array) -> None:
         triangle.turned,
         "U" if triangle.unit else "N",
         columns,
-        rows,
+        count,
         number_at(f, 1.0, target.dtype),
         triangle.pointer,
         triangle.leading,

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from weft.compiler.ir.graph import Op
 from weft.compiler.lower.llvm.arrays import Array, Env, Follower, contiguous, product, times
 from weft.compiler.lower.llvm.emit import Function, Operand, V
-from weft.compiler.lower.llvm.routines import Routine, copies, products, sizes
+from weft.compiler.lower.llvm.routines import Routine, copies, products, sizes, ways
 from weft.compiler.lower.llvm.routines.elements import all_of
 from weft.compiler.lower.llvm.types import I64, PTR
 
@@ -73,6 +73,11 @@ def multiply_batch(
     """Products of matrices [*batch, m, k] and [*batch, k, n] into row-major [*batch, m, n]."""
     batch = result.shape[:-2]
     steps = product(f, (*result.shape[-2:], lhs.shape[-1]))
+    is_small = sizes.is_known(steps) and steps <= ways.SINGLE_THREADED
+    several = not all(map(_is_one, batch)) and (is_small or _is_many(batch))
+    left, right, made = [sizes.rank_split(x, len(batch))[1] for x in (lhs, rhs, result)]
+    way = ways.way_of(left, right, made, env.products, several=several)
+    env.notes.append(way.text)
     passed = [] if follower is None else [follower.task, follower.data]
 
     def each(g: Function, inner: Env, items: list[Array], number: V, given: list[Operand]) -> None:
@@ -82,19 +87,19 @@ def multiply_batch(
             assert isinstance(task, V) and isinstance(data, V)
             goes_on = Follower(task, data, times(g, number, items[2].shape[0]))
         x, y, z = items
-        products.multiply(g, inner, x, y, z, goes_on)
+        products.multiply(g, inner, way, x, y, z, goes_on)
 
     def run(at_once: bool) -> None:
         arrays = [lhs, rhs, result]
         copies.for_each(f, env, batch, arrays, steps, each, numbers=passed, at_once=at_once)
 
     if sizes.is_known(steps):
-        run(steps <= products.SINGLE_THREADED or _is_many(batch))
+        run(is_small or _is_many(batch))
         return
     if not batch:
         run(True)
         return
-    with f.otherwise(sizes.value(f, steps).le(products.SINGLE_THREADED)) as choice:
+    with f.otherwise(sizes.value(f, steps).le(ways.SINGLE_THREADED)) as choice:
         run(True)
         choice.otherwise()
         run(False)

@@ -19,15 +19,20 @@ from typing import Final
 from weft.compiler.abi import Run
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.dtypes import DType
+from weft.compiler.lower.llvm import memory
 from weft.compiler.lower.llvm.arrays import Array, Env, Follower
+from weft.compiler.lower.llvm.caches import caches
 from weft.compiler.lower.llvm.emit import Function, Module, V
 from weft.compiler.lower.llvm.routines import packing, tiles
+from weft.compiler.lower.llvm.routines.elements import read, vector_lanes, working, write
 from weft.compiler.lower.llvm.routines.tiles import Left, Lines, Target, Tile, tile_of
-from weft.compiler.lower.llvm.types import I64, PTR, VOID, of_dtype
+from weft.compiler.lower.llvm.types import I32, I64, PTR, VOID, of_dtype
 
-_SLICE: Final = 256  # terms of a sum that are multiplied at a time
+_LEAST_SLICE: Final = 128  # terms of a sum that are multiplied at a time, at least and at most
+_MOST_SLICE: Final = 256  # so that sums of products of bytes stay below 2**24
 _TILES: Final = 4  # tiles below each other in a block of rows, at most
-_PACKED_BYTES: Final = 1 << 23  # of a right operand that are packed at a time
+_STACK_BYTES: Final = 1 << 15  # of panels that need no memory from the heap
+_EVEN: Final = 4  # rows of which blocks are multiples that are not tiles
 _TASKS: Final = 8  # tasks per thread that a product is divided into where blocks do not fit
 _TASK_STEPS: Final = 1 << 16  # multiplications that a task has at least
 _FEW_ROWS: Final = 96  # up to which a right operand in rows is read where it lies
@@ -36,27 +41,82 @@ _SMALL_BYTES: Final = 1 << 17  # of a right operand in rows that is always read 
 _FAR_BYTES: Final = 4096  # between rows that compete for the same lines of the cache
 _OFTEN: Final = 6  # panels for which packing a left operand pays then
 
-DTYPES: Final = (dtypes.f32, dtypes.f64)
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The dtypes of a product: of its operands, and of its result. Sums of halves are made in f32.
+    So are those of bytes, a slice at a time: up to 2**24 they are exact.
+    """
+
+    operands: DType
+    result: DType
+
+    @property
+    def is_of_bytes(self) -> bool:
+        return self.operands.is_integer
+
+    @property
+    def sums(self) -> DType:
+        return dtypes.f32 if self.is_of_bytes else working(self.result)
+
+    @property
+    def tile(self) -> Tile:
+        return tile_of(of_dtype(self.sums))
+
+    @property
+    def name(self) -> str:
+        same = self.operands is self.result
+        return self.operands.name if same else f"{self.operands.name}{self.result.name}"
+
+    @property
+    def symbol(self) -> str:
+        """weft_gemm_*(run, lhs, rhs, result, task, data, first, m, n, k, four strides)."""
+        return f"weft_gemm_{self.name}"
+
+    @property
+    def has_tiles(self) -> bool:
+        """Whether the module of this kind has the tiles of its sums, for others too."""
+        return self.operands is self.sums
+
+    @property
+    def exports(self) -> list[str]:
+        """The functions of its module that programs may call."""
+        return [self.symbol, *(tiles.names(self.tile) if self.has_tiles else ())]
+
+
+KINDS: Final = {
+    kind.name: kind
+    for kind in (
+        Kind(dtypes.f32, dtypes.f32),
+        Kind(dtypes.f64, dtypes.f64),
+        Kind(dtypes.f16, dtypes.f16),
+        Kind(dtypes.bf16, dtypes.bf16),
+        Kind(dtypes.f16, dtypes.f32),
+        Kind(dtypes.bf16, dtypes.f32),
+        Kind(dtypes.i8, dtypes.i8),
+        Kind(dtypes.i8, dtypes.i32),
+        Kind(dtypes.u8, dtypes.u8),
+        Kind(dtypes.u8, dtypes.i32),
+    )
+}
 
 _POINTERS: Final = ("run", "lhs", "rhs", "result", "task", "data")
 _NUMBERS: Final = ("first", "m", "n", "k", "down", "across", "deeper", "along")
 
 
-def symbol(dtype: DType) -> str:
-    """The name of weft_gemm_*(run, lhs, rhs, result, task, data, first, m, n, k, four strides)."""
-    return f"weft_gemm_{dtype.name}"
+def kind_of(lhs: DType, rhs: DType, result: DType) -> Kind | None:
+    """The kind of a product, if it is one of those that are generated here."""
+    if lhs is not rhs:
+        return None
+    kind = Kind(lhs, result)
+    return KINDS.get(kind.name)
 
 
-def text(dtype: DType) -> str:
-    """The module with the product of a dtype, and the tiles that it uses."""
+def text(kind: Kind) -> str:
+    """The module of a kind."""
     module = Module()
-    define(module, dtype)
+    define(module, kind)
     return module.text()
-
-
-def exports(dtype: DType) -> list[str]:
-    """The functions of that module that programs may call."""
-    return [symbol(dtype), *tiles.names(tile_of(of_dtype(dtype)))]
 
 
 def call(
@@ -68,20 +128,29 @@ def call(
     follower: Follower | None = None,
 ) -> None:
     """The product of [m, k] and [k, n], any strides, into a row-major [m, n]; k is not 0."""
+    kind = kind_of(lhs.dtype, rhs.dtype, result.dtype)
+    assert kind is not None
     goes_on = follower or Follower(f.const(0, PTR), f.const(0, PTR))
     sizes = (goes_on.first, *result.shape, lhs.shape[1], *lhs.strides, *rhs.strides)
     pointers = [env.run, lhs.pointer, rhs.pointer, result.pointer, goes_on.task, goes_on.data]
-    f.call(symbol(result.dtype), VOID, [*pointers, *[f.const(size, I64) for size in sizes]])
+    f.call(kind.symbol, VOID, [*pointers, *[f.const(size, I64) for size in sizes]])
 
 
-def define(module: Module, dtype: DType) -> None:
-    """Define the product of a dtype, and its tiles."""
-    tiles.define(module, tile_of(of_dtype(dtype)))
-    name = symbol(dtype)
+def define(module: Module, kind: Kind) -> None:
+    """Define the product of a kind, and its tiles, if it has those."""
+    if kind.has_tiles:
+        tiles.define(module, kind.tile)
     parameters = [*[(x, PTR) for x in _POINTERS], *[(x, I64) for x in _NUMBERS]]
-    f = module.function(name, VOID, parameters)
-    run = f.arguments[0]
-    _build(f, Env(module, run, name, []), _Product(dtype, tuple(f.arguments[1:])))
+    f = module.function(kind.symbol, VOID, parameters)
+    run, *values = f.arguments
+    env = Env(module, run, kind.symbol, [])
+    if kind.result is kind.sums or kind.is_of_bytes:
+        _build(f, env, _Product(kind, (*values, values[2])))
+    else:
+        m, n = values[6:8]
+        sums = env.workspace(f, m * n * kind.tile.type.itemsize)
+        _build(f, env, _Product(kind, (*values, sums)))
+        env.free(f, sums)
     f.ret()
 
 
@@ -89,12 +158,18 @@ def define(module: Module, dtype: DType) -> None:
 class _Product:
     """What is multiplied, as the values that are passed to tasks."""
 
-    dtype: DType
+    kind: Kind
     values: tuple[V, ...]
 
     @property
     def tile(self) -> Tile:
-        return tile_of(of_dtype(self.dtype))
+        return self.kind.tile
+
+    @property
+    def slice(self) -> int:
+        """The terms that are multiplied at a time: a panel of them fits the first cache."""
+        fitting = caches().first // (self.tile.columns * self.tile.type.itemsize)
+        return max(min(fitting, _MOST_SLICE), _LEAST_SLICE) & -self.tile.lanes
 
     @property
     def shape(self) -> tuple[V, V, V]:
@@ -104,30 +179,67 @@ class _Product:
     @property
     def lhs(self) -> Array:
         m, _, k = self.shape
-        return Array(self.values[0], self.dtype, (m, k), self.values[9:11])
+        return Array(self.values[0], self.kind.operands, (m, k), self.values[9:11])
 
     @property
     def rhs(self) -> Array:
         _, n, k = self.shape
-        return Array(self.values[1], self.dtype, (k, n), self.values[11:13])
-
-    @property
-    def follower(self) -> Follower:
-        return Follower(self.values[3], self.values[4], self.values[5])
+        return Array(self.values[1], self.kind.operands, (k, n), self.values[11:13])
 
     @property
     def result(self) -> Array:
         m, n, _ = self.shape
-        return Array(self.values[2], self.dtype, (m, n), (n, 1))
+        return Array(self.values[2], self.kind.result, (m, n), (n, 1))
+
+    @property
+    def sums(self) -> Array:
+        """Where the sums are made: in the result, or in memory of their own."""
+        m, n, _ = self.shape
+        return Array(self.values[13], self.kind.sums, (m, n), (n, 1))
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the operands are of the dtype of the sums already."""
+        return self.kind.operands is self.kind.sums
+
+    def go_on(self, f: Function, run: V, row: V, end: V) -> None:
+        """Do what is left to do with rows whose sums are done."""
+        if self.is_narrowed:
+            n = self.shape[1]
+            _narrow(f, self.sums, self.result, row * n, end * n)
+        follower = Follower(self.values[3], self.values[4], self.values[5])
+        with f.when(follower.task.ne(0)):
+            follower.call(f, run, row, end)
+
+    @property
+    def has_more(self) -> V:
+        """Whether there is something left to do then."""
+        task = self.values[3]
+        return task.eq(task) if self.is_narrowed else task.ne(0)
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether finished sums have to be converted."""
+        return self.kind.result is not self.kind.sums and not self.kind.is_of_bytes
+
+
+def _narrow(f: Function, source: Array, target: Array, begin: V, end: V) -> None:
+    """Elements of row-major arrays from one dtype to another."""
+    lanes = vector_lanes(source.dtype)
+    middle = begin + ((end - begin) & -lanes)
+    for low, high, width in ((begin, middle, lanes), (middle, end, 0)):
+        with f.range(low, high, max(width, 1)) as place:
+            value = read(f, source, place, width, source.dtype)
+            write(f, target, place, value, source.dtype)
 
 
 @dataclass(frozen=True, slots=True)
 class _Division:
-    """How a product is divided: tiles in a block of rows, groups of panels, panels in all, how many
+    """How a product is divided: the rows of a block, groups of panels, panels in all, how many
     of these are read where they lie, and the elements that a packed one takes.
     """
 
-    tiles: V
+    rows: V
     groups: V
     panels: V
     in_place: V
@@ -135,44 +247,46 @@ class _Division:
 
     @property
     def values(self) -> tuple[V, ...]:
-        return self.tiles, self.groups, self.panels, self.in_place, self.panel_room
+        return self.rows, self.groups, self.panels, self.in_place, self.panel_room
 
 
 def _build(f: Function, env: Env, product: _Product) -> None:
     tile = product.tile
     m, n, k = product.shape
-    depth = f.minimum(k, _SLICE)
+    depth = f.minimum(k, product.slice)
     panels = _up(f, n, tile.columns)
     in_place = _read_in_place(f, product)
     blocks, tall, groups = _blocks(f, env, product, panels)
     panel_room = packing.room(tile, tile.columns, depth)
     division = _Division(tall, groups, panels, in_place, panel_room)
     packed_panels = panels - in_place
-    # Slices that are packed at a time, so that a large operand does not take much memory.
+    # The slices that are packed at a time fit the last cache, with what else is there.
     line_bytes = f.maximum(packed_panels * (tile.columns * tile.type.itemsize), 1)
-    affordable = f.divide(f.const(_PACKED_BYTES, I64), line_bytes * _SLICE)
-    several = f.minimum(f.maximum(affordable, 1), _up(f, k, _SLICE))
+    affordable = f.divide(f.const(caches().last // 4, I64), line_bytes * product.slice)
+    several = f.minimum(f.maximum(affordable, 1), _up(f, k, product.slice))
     room = several * packed_panels * panel_room * tile.type.itemsize
-    packed = f.variable(0, PTR)
-    with f.when(packed_panels.gt(0)):
+    few = f.stack(I64, _STACK_BYTES // 8, align=64)
+    packed = f.variable(few)
+    is_large = room.gt(_STACK_BYTES)
+    with f.when(is_large):
         packed.set(env.workspace(f, room))
-    with f.range(0, k, several * _SLICE) as start:
-        end = f.minimum(start + several * _SLICE, k)
+    with f.range(0, k, several * product.slice) as start:
+        end = f.minimum(start + several * product.slice, k)
         span = (start, end)
         with f.when(packed_panels.gt(0)):
             _pack_right(f, env, product, division, packed.get(), span)
         _multiply(f, env, product, division, packed.get(), span, blocks)
-    with f.when(packed_panels.gt(0)):
+    with f.when(is_large):
         env.free(f, packed.get())
-    with f.when(product.follower.task.ne(0) & groups.ne(1)):
-        _follow(f, env, product)
+    with f.when(product.has_more & groups.ne(1)):
+        _go_on(f, env, product)
 
 
-def _follow(f: Function, env: Env, product: _Product) -> None:
+def _go_on(f: Function, env: Env, product: _Product) -> None:
     """Go on with all rows, where tasks did not have whole ones."""
 
     def step(g: Function, inner: Env, row: V, given: list[V]) -> None:
-        _Product(product.dtype, tuple(given)).follower.call(g, inner.run, row, row + 1)
+        _Product(product.kind, tuple(given)).go_on(g, inner.run, row, row + 1)
 
     env.parallel(f, product.shape[0], step, product.values)
 
@@ -185,6 +299,8 @@ def _read_in_place(f: Function, product: _Product) -> V:
     """How many panels are read where they lie: all that are full, where few rows are multiplied or
     the operand is small.
     """
+    if not product.is_at_work:
+        return f.const(0, I64)
     m, n, k = product.shape
     lies_in_rows = f.compare("eq", product.rhs.strides[1], 1)
     is_small = (n * k).le(_SMALL_BYTES // product.tile.type.itemsize)
@@ -193,27 +309,33 @@ def _read_in_place(f: Function, product: _Product) -> V:
 
 
 def _blocks(f: Function, env: Env, product: _Product, panels: V) -> tuple[V, V, V]:
-    """How many blocks of rows there are, of how many tiles each, and how many groups the panels
+    """How many blocks of rows there are, of how many rows each, and how many groups the panels
     form: so that all threads have the same to do, but no more tasks than pay.
     """
     m, n, k = product.shape
+    tile = product.tile
     threads = f.load(f.element(env.run, I64, int(Run.THREADS)), I64)
     affordable = f.maximum(f.divide(m * n * k, _TASK_STEPS), 1)
     workers = f.maximum(f.minimum(threads, affordable), 1)
-    high = f.maximum(_up(f, m, product.tile.rows), 1)
-    tall, least = f.variable(_TILES, I64), f.variable(1 << 62, I64)
-    for candidate in range(_TILES, 0, -1):
-        rounds = _up(f, _up(f, high, candidate), workers)
-        with f.when((rounds * candidate).lt(least.get())):
-            least.set(rounds * candidate)
-            tall.set(candidate)
-    blocks = _up(f, high, tall.get())
+    most = _TILES * tile.rows
+    tall, least = f.variable(most, I64), f.variable(1 << 62, I64)
+    candidates = [f.const(count * tile.rows, I64) for count in range(_TILES, 0, -1)]
+    candidates += [_up(f, _up(f, m, workers * count), _EVEN) * _EVEN for count in (1, 2, 3)]
+    for candidate in candidates:
+        rows = f.maximum(candidate, 1)
+        longest = _up(f, _up(f, m, rows), workers) * rows
+        with f.when(longest.lt(least.get()) & rows.le(most) & workers.gt(1)):
+            least.set(longest)
+            tall.set(rows)
+    blocks = _up(f, m, tall.get())
     # A twentieth of the time may be lost to threads that wait.
-    is_even = (least.get() * workers * 20).le(high * 21)
-    most = f.maximum(f.divide(affordable, blocks), 1)
-    several = f.minimum(f.minimum(_up(f, workers * _TASKS, blocks), panels), most)
+    is_even = workers.eq(1) | f.divide(least.get() * workers * 20, 21).le(m)
+    affordable = f.maximum(f.divide(affordable, f.maximum(blocks, 1)), 1)
+    several = f.minimum(
+        f.minimum(_up(f, workers * _TASKS, f.maximum(blocks, 1)), panels), affordable
+    )
     # Rows can be followed only by who has all of their columns.
-    is_followed = product.follower.task.ne(0) & blocks.ge(workers)
+    is_followed = product.has_more & blocks.ge(workers)
     groups = f.select(is_even | is_followed, 1, f.maximum(several, 1))
     return blocks, tall.get(), groups
 
@@ -228,22 +350,22 @@ def _pack_right(
     captured = [*product.values, *division.values, packed, start, end]
 
     def pack(g: Function, inner: Env, number: V, given: list[V]) -> None:
-        here = _Product(product.dtype, tuple(given[: len(product.values)]))
+        here = _Product(product.kind, tuple(given[: len(product.values)]))
         *_, count, skipped, room, target, first, last = given
         each = count - skipped
         part, panel = g.divide(number, each), g.remainder(number, each) + skipped
-        line = first + part * _SLICE
+        line = first + part * product.slice
         column = panel * tile.columns
-        lines = g.minimum(last - line, _SLICE)
+        lines = g.minimum(last - line, product.slice)
         columns = g.minimum(here.shape[1] - column, tile.columns)
         rhs = here.rhs
         corner = rhs.moved(g, rhs.position(g, (line, column)))
         source = Array(corner.pointer, rhs.dtype, (lines, columns), rhs.strides)
         packing.pack(g, tile, tile.columns, source, g.element(target, tile.type, number * room))
 
-    lines = f.minimum(end - start, _SLICE)
+    lines = f.minimum(end - start, product.slice)
     grain = f.maximum(f.divide(f.const(1 << 15, I64), f.maximum(lines * tile.columns, 1)), 1)
-    env.parallel(f, _up(f, end - start, _SLICE) * panels, pack, captured, grain)
+    env.parallel(f, _up(f, end - start, product.slice) * panels, pack, captured, grain)
 
 
 def _multiply(
@@ -260,7 +382,7 @@ def _multiply(
 
     def task(g: Function, inner: Env, number: V, given: list[V]) -> None:
         count = len(product.values)
-        here = _Product(product.dtype, tuple(given[:count]))
+        here = _Product(product.kind, tuple(given[:count]))
         *divided, target, first, last = given[count:]
         _Task(g, inner, here, _Division(*divided), target, (first, last)).emit(number)
 
@@ -286,30 +408,35 @@ class _Task:
         self.division = division
         self.packed = packed
         self.span = span
-        self.left_room = packing.most_room(self.tile, self.tile.rows, _SLICE)
+        self.left_room = packing.most_room(self.tile, self.tile.rows, self.product.slice)
 
     def emit(self, number: V) -> None:
         f, division = self.f, self.division
         m = self.product.shape[0]
         block, part = f.divide(number, division.groups), f.remainder(number, division.groups)
-        tall = division.tiles * self.tile.rows
-        row = block * tall
-        rows = f.minimum(m - row, tall)
+        row = block * division.rows
+        rows = f.minimum(m - row, division.rows)
         low = f.divide(division.panels * part, division.groups)
         high = f.divide(division.panels * (part + 1), division.groups)
         room = f.stack(self.tile.type, self.left_room * _TILES, align=64)
-        with f.range(*self.span, _SLICE) as start:
-            depth = f.minimum(self.span[1] - start, _SLICE)
+        count = _TILES * self.tile.rows * self.tile.columns if self.product.kind.is_of_bytes else 1
+        apart = f.stack(self.tile.type, count, align=64)
+        with f.range(*self.span, self.product.slice) as start:
+            depth = f.minimum(self.span[1] - start, self.product.slice)
             with f.when(self._is_packed(high - low)):
                 self._pack_left(room, row, rows, start, depth)
             with f.range(low, high) as panel:
                 right = self._right(panel, start)
                 target = self._target(row, rows, panel, start)
-                self._tiles(room, row, right, target, start, depth, self._is_packed(high - low))
-        follower = self.product.follower
+                if self.product.kind.is_of_bytes:
+                    here = Target(apart, self.tile.columns, rows, target.columns, 0)
+                    self._from_packed(room, right, here, depth)
+                    self._add_up(here, row, panel, start)
+                else:
+                    self._tiles(room, row, right, target, start, depth, self._is_packed(high - low))
         is_done = self.span[1].eq(self.product.shape[2]) & division.groups.eq(1)
-        with f.when(follower.task.ne(0) & is_done):
-            follower.call(f, self.env.run, row, row + rows)
+        with f.when(self.product.has_more & is_done):
+            self.product.go_on(f, self.env.run, row, row + rows)
 
     def _is_packed(self, panels: V) -> V:
         """Whether the left operand is packed: if it lies apart both ways, or if it is used often
@@ -318,6 +445,8 @@ class _Task:
         f = self.f
         down, across = [f.const(stride, I64) for stride in self.product.lhs.strides]
         is_far = f.maximum(down, across).ge(_FAR_BYTES // self.tile.type.itemsize)
+        if not self.product.is_at_work:
+            return down.eq(down)
         is_apart = down.ne(1) & across.ne(1)
         return is_apart | (is_far & panels.ge(_OFTEN))
 
@@ -338,7 +467,9 @@ class _Task:
         f, tile, rhs, division = self.f, self.tile, self.product.rhs, self.division
         deeper = f.const(rhs.strides[0], I64)
         place = panel - division.in_place
-        number = f.divide(start - self.span[0], _SLICE) * (division.panels - division.in_place)
+        number = f.divide(start - self.span[0], self.product.slice) * (
+            division.panels - division.in_place
+        )
         packed = f.element(self.packed, tile.type, (number + place) * division.panel_room)
         where = rhs.at(f, start * deeper + panel * tile.columns)
         is_packed = place.ge(0)
@@ -346,7 +477,7 @@ class _Task:
         return Lines(f.select(is_packed, packed, where), step)
 
     def _target(self, row: V, rows: V, panel: V, start: V) -> Target:
-        f, result = self.f, self.product.result
+        f, result = self.f, self.product.sums
         n = self.product.shape[1]
         column = panel * self.tile.columns
         corner = result.at(f, result.position(f, (row, column)))
@@ -358,6 +489,9 @@ class _Task:
     ) -> None:
         """A panel times the rows, read where they lie if they are not packed."""
         f, tile, lhs = self.f, self.tile, self.product.lhs
+        if not self.product.is_at_work:
+            self._from_packed(room, right, target, depth)
+            return
         down, across = lhs.strides
         corner = lhs.at(f, lhs.position(f, (row, start)))
         with f.otherwise(is_packed) as choice:
@@ -367,6 +501,22 @@ class _Task:
                 tiles.multiply(f, tile, Left(corner, "rows", down), right, target, depth)
                 in_rows.otherwise()
                 tiles.multiply(f, tile, Left(corner, "columns", across), right, target, depth)
+
+    def _add_up(self, sums: Target, row: V, panel: V, start: V) -> None:
+        """Add the sums of a slice to a result of integers."""
+        f, tile, result = self.f, self.tile, self.product.result
+        vector = result.type.with_lanes(tile.lanes)
+        with f.range(0, sums.rows) as i:
+            place = result.position(f, (row + i, panel * tile.columns))
+            for part in range(tile.columns // tile.lanes):
+                first = part * tile.lanes
+                mask = tiles.below(f, f.const(sums.columns, I64) - first, tile.lanes)
+                at = f.element(sums.pointer, tile.type, i * tile.columns + first)
+                made = f.variable(f.load(at, tile.vector).to(I32.with_lanes(tile.lanes)).to(vector))
+                to = result.at(f, place + first)
+                with f.when(start.ne(0)):
+                    made.set(made.get() + memory.load_lanes(f, to, vector, mask))
+                memory.store(f, to, made.get(), memory.Address(0, 1), tile.lanes, mask)
 
     def _from_packed(self, room: V, right: Lines, target: Target, depth: V) -> None:
         f, tile, rows = self.f, self.tile, self.f.const(target.rows, I64)

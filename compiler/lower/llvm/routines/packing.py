@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.compiler.ir import dtypes
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm import memory
 from weft.compiler.lower.llvm.arrays import Array
 from weft.compiler.lower.llvm.emit import Function, Module, V
-from weft.compiler.lower.llvm.routines.elements import converted, working
+from weft.compiler.lower.llvm.routines.elements import converted
 from weft.compiler.lower.llvm.routines.tiles import Tile, below
 from weft.compiler.lower.llvm.squares import transpose
 from weft.compiler.lower.llvm.types import I64, PTR, VOID
@@ -80,6 +81,7 @@ class _Strip:
         self.target = target
         self.lines, self.columns = [f.const(size, I64) for size in source.shape]
         self.pieces = -(-width // tile.lanes)
+        self.dtype = dtypes.f64 if tile.type.itemsize == 8 else dtypes.f32
 
     def copy(self) -> None:
         """Lines whose elements are neighbours."""
@@ -147,7 +149,7 @@ class _Strip:
 
     def _at_work(self, element: object) -> V:
         assert isinstance(element, V)
-        made = converted(self.f, element, self.source.dtype, working(self.source.dtype))
+        made = converted(self.f, element, self.source.dtype, self.dtype)
         assert isinstance(made, V)
         return made
 

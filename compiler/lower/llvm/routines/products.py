@@ -1,8 +1,6 @@
-"""Matrix products: which way each is computed, and the loops for those that are not left to BLAS.
+"""Matrix products in the ways that `ways` chooses, and the loops for those without a better place.
 
-`multiply` is the entry. Products with few elements whose sizes are known are written out; all
-others call one function per combination of dtypes, which looks at sizes and strides when it runs:
-products with a vector, products of few elements or of integers (in panels), and BLAS.
+Where the run tells sizes, one function per combination of dtypes chooses then.
 
 A panel is a strip of the right operand, as wide as a vector, packed line by line; four rows of the
 left operand are multiplied with it at a time. Convolutions fill panels of their own.
@@ -14,100 +12,33 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.arrays import Array, Element, Env, Follower, contiguous, plus, times
 from weft.compiler.lower.llvm.emit import Function, Operand, V
 from weft.compiler.lower.llvm.routines import blas, copies, gemm, rows, sizes
-from weft.compiler.lower.llvm.routines.elements import (
-    Cell,
-    join,
-    multiply_add,
-    number,
-    read,
-    splat,
-    vector_lanes,
-    working,
-    write,
-)
+from weft.compiler.lower.llvm.routines.elements import Cell, number, read, splat, write
 from weft.compiler.lower.llvm.routines.vector_products import multiply_vector
+from weft.compiler.lower.llvm.routines.ways import SHALLOW, SMALL, Kinds, Way, widths
 from weft.compiler.lower.llvm.types import I64, PTR, VOID
 
 _ROWS: Final = 4  # rows of a tile
-_SMALL: Final = 16**3  # multiplications below which a call of BLAS costs more than it saves
-_SHALLOW: Final = 4  # terms of a sum below which panels are faster than BLAS
-_DEEPEST: Final = _SMALL // 4  # terms of a small sum: both other sizes are 2 or more
-_WRITTEN_OUT: Final = 64  # vector multiplications that are written out
-SINGLE_THREADED: Final = 64**3  # multiplications up to which OpenBLAS uses no threads of its own
-
-
-@dataclass(frozen=True, slots=True)
-class Kinds:
-    """The dtypes of a product: of its operands, its result, and its sums."""
-
-    lhs: DType
-    rhs: DType
-    result: DType
-
-    @property
-    def sums(self) -> DType:
-        return working(self.result)
-
-    @property
-    def uses_blas(self) -> bool:
-        return self.lhs is self.rhs is self.result and self.result in blas.LETTERS
-
-    @property
-    def lanes(self) -> int:
-        """The width of a panel; complex elements have two vectors, of half the bytes."""
-        return vector_lanes(self.sums, 32 if self.sums.is_complex else 64)
-
-    @property
-    def parts(self) -> int:
-        return 2 if self.sums.is_complex else 1
-
-    @property
-    def add(self) -> Callable[[Element, Element, Element], Element]:
-        """total + x * y, or its like for bools."""
-        return join if self.result.is_bool else multiply_add
-
-    @property
-    def name(self) -> str:
-        return f"{self.lhs}.{self.rhs}.{self.result}"
-
-    @property
-    def line_bytes(self) -> int:
-        """The bytes of one line of a panel."""
-        return self.lanes * self.sums.itemsize
+_DEEPEST: Final = SMALL // 4  # terms of a small sum: both other sizes are 2 or more
+_FOLLOWED_STEPS: Final = 8  # of a follower for each element of a product, by a rough guess
 
 
 def multiply(
     f: Function,
     env: Env,
+    way: Way,
     lhs: Array,
     rhs: Array,
     result: Array,
     follower: Follower | None = None,
 ) -> None:
-    """The product of a matrix [m, k] and a matrix [k, n] into a row-major one [m, n]; a follower
-    goes on with its rows.
+    """The product of a matrix [m, k] and a matrix [k, n] into a row-major one [m, n], in the way
+    that is theirs; a follower goes on with its rows.
     """
-    product = _Product(Kinds(lhs.dtype, rhs.dtype, result.dtype), lhs, rhs, result, follower)
-    shape = (*result.shape, lhs.shape[1])
-    if not sizes.all_known(shape):
-        with f.when(f.compare("gt", sizes.value(f, result.shape[0]), 0)):
-            _call(f, env, "product", _build_product, product)
-    elif 0 not in result.shape:
-        if _write_out(f, product):
-            _follow(f, env, product)
-        else:
-            _WAYS[_known_way(product.kinds, *shape)](f, env, product)
-
-
-def _follow(f: Function, env: Env, product: _Product) -> None:
-    """Let a follower go on after the whole product."""
-    if product.follower is not None:
-        rows = sizes.value(f, product.result.shape[0])
-        product.follower.call(f, env.run, f.const(0, I64), rows)
+    kinds = Kinds(lhs.dtype, rhs.dtype, result.dtype)
+    _WAYS[way.name](f, env, _Product(kinds, lhs, rhs, result, follower))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,34 +55,28 @@ class _Product:
 _Build: TypeAlias = Callable[[Function, Env, _Product], None]
 
 
-def _known_way(kinds: Kinds, count: int, columns: int, depth: int) -> str:
-    """The choice that `_build_product` makes at run time, made now."""
-    if columns == 1:
-        return "one column"
-    if count == 1:
-        return "one row"
-    if count * columns * depth <= _SMALL:
-        return "small"
-    return "panels" if not kinds.uses_blas or depth <= _SHALLOW else "blas"
+def _follow(f: Function, env: Env, product: _Product) -> None:
+    """Let a follower go on after the whole product."""
+    if product.follower is not None:
+        rows = sizes.value(f, product.result.shape[0])
+        product.follower.call(f, env.run, f.const(0, I64), rows)
 
 
-def _build_product(f: Function, env: Env, product: _Product) -> None:
-    """The choice between the ways, when it is known what there is to multiply."""
-    lhs, result = product.lhs, product.result
-    count, columns, depth = [sizes.value(f, x) for x in (*result.shape, lhs.shape[1])]
-    with f.otherwise(columns.eq(1)) as one_column:
-        _by_one_column(f, env, product)
-        one_column.otherwise()
-        with f.otherwise(count.eq(1)) as one_row:
-            _by_one_row(f, env, product)
-            one_row.otherwise()
-            with f.otherwise((count * columns * depth).le(_SMALL)) as few:
-                _by_small(f, env, product)
-                few.otherwise()
-                if product.kinds.uses_blas:
-                    _by_blas(f, env, product)
-                else:
-                    _by_panels(f, env, product)
+def _follow_at_once(f: Function, env: Env, product: _Product) -> None:
+    """Let a follower go on after the whole product, on several threads."""
+    if product.follower is None:
+        return
+    count, columns = product.result.shape
+    passed = [product.follower.task, product.follower.data, product.follower.first]
+
+    def chunk(
+        g: Function, inner: Env, begin: V, end: V, _: list[Array], given: list[Operand]
+    ) -> None:
+        task, data, first = given
+        assert isinstance(task, V) and isinstance(data, V)
+        Follower(task, data, first).call(g, inner.run, begin, end)
+
+    rows.parallel(f, env, count, times(f, columns, _FOLLOWED_STEPS), [], passed, chunk)
 
 
 def _call(f: Function, env: Env, way: str, build: _Build, product: _Product) -> None:
@@ -198,6 +123,15 @@ def _call(f: Function, env: Env, way: str, build: _Build, product: _Product) -> 
 # --- the ways -----------------------------------------------------------------------------------
 
 
+def _by_nothing(f: Function, env: Env, product: _Product) -> None:
+    return
+
+
+def _by_writing_out(f: Function, env: Env, product: _Product) -> None:
+    _write_out(f, product)
+    _follow(f, env, product)
+
+
 def _by_one_column(f: Function, env: Env, product: _Product) -> None:
     rhs = product.rhs
     vector = Array(rhs.pointer, rhs.dtype, rhs.shape[:1], rhs.strides[:1])
@@ -220,55 +154,106 @@ def _by_panels(f: Function, env: Env, product: _Product) -> None:
     _call(f, env, "panels", _build_panels, product)
 
 
-def _by_blas(f: Function, env: Env, product: _Product) -> None:
-    """Our own code for real floats, BLAS for complex ones where its conventions allow, else
-    panels.
-    """
-    lhs, rhs, result = product.lhs, product.rhs, product.result
-    if product.kinds.result in gemm.DTYPES:
-        gemm.call(f, env, lhs, rhs, result, product.follower)
-        return
-    known = [blas.is_fit(matrix) for matrix in (lhs, rhs)]
-    if False in known:
+def _by_own(f: Function, env: Env, product: _Product) -> None:
+    """Our own code for large products."""
+    if product.kinds.gemm is not None:
+        gemm.call(f, env, product.lhs, product.rhs, product.result, product.follower)
+    else:
         _by_panels(f, env, product)
+
+
+def _by_blas(f: Function, env: Env, product: _Product) -> None:
+    """BLAS, or our own code if operands turn out not to fit."""
+    operands = product.lhs, product.rhs
+    left, right = [blas.laid_out(f, matrix) for matrix in operands]
+
+    def call() -> None:
+        with blas.threads_of_call(f, env.run):
+            blas.gemm(f, *operands, product.result, left, right)
+        _follow_at_once(f, env, product)
+
+    if all(blas.is_fit(matrix) for matrix in operands):
+        call()
         return
-    left, right = [blas.laid_out(f, matrix) for matrix in (lhs, rhs)]
-    if all(known):
-        blas.gemm(f, lhs, rhs, result, left, right)
-        return
-    is_deep = sizes.value(f, lhs.shape[1]).gt(_SHALLOW)
-    with f.otherwise(left.fits & right.fits & is_deep) as choice:
-        blas.gemm(f, lhs, rhs, result, left, right)
+    with f.otherwise(left.fits & right.fits) as choice:
+        call()
+        choice.otherwise()
+        _by_own(f, env, product)
+
+
+# --- ways that the run chooses ------------------------------------------------------------------
+
+
+def _chosen(way: str, of_matrices: _Build) -> _Build:
+    """Products with a vector have their ways, and those of matrices the given one."""
+
+    def build(f: Function, env: Env, product: _Product) -> None:
+        count, columns = [sizes.value(f, size) for size in product.result.shape]
+        with f.otherwise(columns.eq(1)) as one_column:
+            _by_one_column(f, env, product)
+            one_column.otherwise()
+            with f.otherwise(count.eq(1)) as one_row:
+                _by_one_row(f, env, product)
+                one_row.otherwise()
+                of_matrices(f, env, product)
+
+    def call(f: Function, env: Env, product: _Product) -> None:
+        with f.when(f.compare("gt", sizes.value(f, product.result.shape[0]), 0)):
+            _call(f, env, way, build, product)
+
+    return call
+
+
+def _unless_small(of_large: _Build) -> _Build:
+    """Few elements are multiplied in panels."""
+
+    def build(f: Function, env: Env, product: _Product) -> None:
+        shape = (*product.result.shape, product.lhs.shape[1])
+        count, columns, depth = [sizes.value(f, size) for size in shape]
+        with f.otherwise((count * columns * depth).le(SMALL)) as few:
+            _by_small(f, env, product)
+            few.otherwise()
+            of_large(f, env, product)
+
+    return build
+
+
+def _by_depth(f: Function, env: Env, product: _Product) -> None:
+    """BLAS for sums of more than a few terms."""
+    with f.otherwise(sizes.value(f, product.lhs.shape[1]).gt(SHALLOW)) as choice:
+        _by_blas(f, env, product)
         choice.otherwise()
         _by_panels(f, env, product)
 
 
 _WAYS: Final[Mapping[str, _Build]] = {
+    "nothing": _by_nothing,
+    "written out": _by_writing_out,
     "one column": _by_one_column,
     "one row": _by_one_row,
     "small": _by_small,
     "panels": _by_panels,
+    "gemm": _by_own,
     "blas": _by_blas,
+    "chosen": _chosen("product", _unless_small(_by_own)),
+    "chosen complex": _chosen("product.complex", _unless_small(_by_depth)),
+    "chosen asked": _chosen("product.asked", _by_blas),
 }
 
 
 # --- written out --------------------------------------------------------------------------------
 
 
-def _write_out(f: Function, product: _Product) -> bool:
-    """Write a product out if it is known to be small enough; whether it was."""
+def _write_out(f: Function, product: _Product) -> None:
     kinds, lhs, rhs, result = product.kinds, product.lhs, product.rhs, product.result
     count, columns, depth = [sizes.known(x) for x in (*result.shape, lhs.shape[1])]
-    widths = _widths(columns, kinds.lanes if rhs.strides[1] == 1 else 1)
-    if count * depth * len(widths) > _WRITTEN_OUT:
-        return False
     terms: dict[tuple[int, int], Element] = {}
     for row in range(count):
         for k in range(depth):
             place = lhs.position(f, (row, k))
             terms[row, k] = read(f, lhs, place, 0, kinds.sums)
     first = 0
-    for width in widths:
+    for width in widths(kinds, rhs, columns):
         lines = [
             read(f, rhs, rhs.position(f, (k, first)), 0 if width == 1 else width, kinds.sums)
             for k in range(depth)
@@ -280,16 +265,6 @@ def _write_out(f: Function, product: _Product) -> bool:
                 total = kinds.add(total, splat(f, terms[row, k], lanes), lines[k])
             write(f, result, result.position(f, (row, first)), total, kinds.sums)
         first += width
-    return True
-
-
-def _widths(columns: int, most: int) -> list[int]:
-    """The columns as a sum of powers of two, large ones first."""
-    widths: list[int] = []
-    while columns:
-        widths.append(min(most, 1 << (columns.bit_length() - 1)))
-        columns -= widths[-1]
-    return widths
 
 
 # --- panels -------------------------------------------------------------------------------------

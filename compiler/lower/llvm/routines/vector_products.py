@@ -1,4 +1,8 @@
-"""A matrix times a vector: sums along rows where these lie in one piece, else many rows at once."""
+"""A matrix times a vector: sums along rows where these lie in one piece, else many rows at once.
+
+Where columns lie in one piece, long strips of rows are summed up in the cache, a few columns at a
+time, so that memory is read in its order.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from weft.compiler.ir.dtypes import DType
-from weft.compiler.lower.llvm.arrays import Array, Element, Env
+from weft.compiler.lower.llvm.arrays import Array, Element, Env, contiguous
 from weft.compiler.lower.llvm.emit import Function, Operand, V
 from weft.compiler.lower.llvm.routines import copies, rows, sizes
 from weft.compiler.lower.llvm.routines.elements import (
@@ -23,10 +27,12 @@ from weft.compiler.lower.llvm.routines.elements import (
     working,
     write,
 )
-from weft.compiler.lower.llvm.types import I64, PTR, VOID
+from weft.compiler.lower.llvm.types import I64, PTR, VOID, of_dtype
 
 _ROW_VECTORS: Final = 4  # vectors of partial sums of a row
 _COLUMN_VECTORS: Final = 4  # vectors of neighbouring rows that are summed at once
+_STRIP: Final = 256  # neighbouring rows whose sums are held in the cache
+_STRIP_COLUMNS: Final = 4  # columns that are added to a strip at a time
 
 
 class _Maker:
@@ -103,14 +109,48 @@ class _Maker:
     def down_columns(
         self, f: Function, matrix: Array, vector: Array, result: Array, begin: V, end: V
     ) -> None:
-        """Rows `begin` to `end`, as many at a time as vectors hold."""
+        """Rows `begin` to `end`: whole strips, then as many at a time as vectors hold."""
         first = begin
+        if not self.sums.is_complex:
+            first = begin + ((end - begin) & -_STRIP)
+            with f.range(begin, first, _STRIP) as row:
+                self._strip(f, matrix, vector, result, row)
         for vectors, lanes in ((_COLUMN_VECTORS, self.lanes), (1, self.lanes), (1, 0)):
             step = vectors * max(lanes, 1)
             last = first + f.mul(f.divide(end - first, step), step)
             with f.range(first, last, step) as row:
                 self._columns(f, matrix, vector, result, row, vectors, lanes)
             first = last
+
+    def _strip(self, f: Function, matrix: Array, vector: Array, result: Array, row: V) -> None:
+        type = of_dtype(self.sums)
+        held = contiguous(f, f.stack(type, _STRIP, align=64), self.sums, (_STRIP,))
+        with f.range(0, _STRIP, self.lanes) as place:
+            write(f, held, place, self.zero(f, self.lanes), self.sums)
+        start = matrix.moved(f, f.mul(row, matrix.strides[0]))
+        depth = sizes.value(f, matrix.shape[1])
+        whole = depth & -_STRIP_COLUMNS
+        for begin, end, count in ((f.const(0, I64), whole, _STRIP_COLUMNS), (whole, depth, 1)):
+            with f.range(begin, end, count) as k:
+                self._add_columns(f, start, vector, held, [k + n for n in range(count)])
+        with f.range(0, _STRIP, self.lanes) as place:
+            made = read(f, held, place, self.lanes, self.sums)
+            write(f, result, row + place, made, self.sums)
+
+    def _add_columns(
+        self, f: Function, start: Array, vector: Array, held: Array, columns: list[V]
+    ) -> None:
+        """Add columns of a strip, each times its factor."""
+        factors = [
+            splat(f, read(f, vector, f.mul(k, vector.strides[0]), 0, self.sums), self.lanes)
+            for k in columns
+        ]
+        with f.range(0, _STRIP, self.lanes) as place:
+            total = read(f, held, place, self.lanes, self.sums)
+            for k, x in zip(columns, factors, strict=True):
+                there = f.mul(k, start.strides[1]) + place
+                total = self.add(total, read(f, start, there, self.lanes, self.sums), x)
+            write(f, held, place, total, self.sums)
 
     def _columns(
         self,
@@ -193,7 +233,7 @@ def _build(f: Function, form: str, matrix_of: DType, vector_of: DType, result_of
                 other.otherwise()
                 maker.by_elements(g, x, y, z, begin, end)
 
-    group = maker.lanes * _COLUMN_VECTORS
+    group = _STRIP if form in ("columns", "any") else maker.lanes * _COLUMN_VECTORS
     rows.parallel(f, env, count, depth, [matrix, vector, result], [], chunk, group=group)
     if workspace is not None:
         env.free(f, workspace)

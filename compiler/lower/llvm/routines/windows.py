@@ -2,11 +2,13 @@
 
 Padding and the holes of a dilated array are never visited: for each position of a window and each
 axis it is computed which taps meet an element. Along the last axis the windows between the two ends
-have all their taps, and many of them are reduced at once, in vectors.
+have all their taps, and many of them are reduced at once, in vectors. Where all windows are known
+to have all their elements, these are written out one by one.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -37,10 +39,11 @@ from weft.compiler.lower.llvm.routines.elements import (
     working,
     write,
 )
-from weft.compiler.lower.llvm.types import I64, PTR
+from weft.compiler.lower.llvm.types import I32, I64, PTR
 
 _MOST_TAPS: Final = 5  # taps of the last axis that are written out
 _WIDEST_STRIDE: Final = 4  # strides of the last axis for which vectors are read and thinned out
+_MOST_ELEMENTS: Final = 27  # of a window that are written out
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,16 @@ def walk(f: Function, axis: Axis, position: Operand) -> Walk:
     return Walk(count, sizes.floor_divide(f, place, axis.base_dilation), step)
 
 
+def _is_inside(axis: Axis) -> bool:
+    """Whether all windows are known to lie on elements with all their taps."""
+    numbers = (axis.size, axis.count, axis.low)
+    if not sizes.all_known(numbers) or axis.base_dilation != 1 or not axis.window:
+        return False
+    size, count, low = numbers
+    end = (count - 1) * axis.stride + (axis.window - 1) * axis.dilation - low
+    return low <= 0 and end < size
+
+
 # --- what is done with elements -----------------------------------------------------------------
 
 
@@ -113,6 +126,17 @@ class Reduction(Protocol):
         """Take in an element of x, which is in the working dtype, and its row-major index."""
 
     def end(self, f: Function, state: list[Cell], place: V, result: Array) -> None: ...
+
+    def first(self, f: Function, element: Element, offset: int) -> list[Cell]:
+        """The state of a window that is known to have elements: after the first of them, so many
+        elements behind its start.
+        """
+
+    def next(self, f: Function, state: list[Cell], element: Element, offset: int) -> None:
+        """Take in a further element."""
+
+    def last(self, f: Function, state: list[Cell], start: V, place: V, result: Array) -> None:
+        """Store what was found; `start` is the row-major index of the window's start."""
 
 
 class _Fold:
@@ -138,6 +162,19 @@ class _Fold:
 
     def end(self, f: Function, state: list[Cell], place: V, result: Array) -> None:
         write(f, result, place, state[0].get(), self.sums)
+
+    def first(self, f: Function, element: Element, offset: int) -> list[Cell]:
+        if self.kind == "sum" and self.dtype.is_inexact:
+            # As from 0: the sum of negative zeros is 0.
+            zero = number(f, 0, self.sums, elements.parts(element)[0].type.lanes)
+            return [Cell(f, elements.add(zero, element))]
+        return [Cell(f, element)]
+
+    def next(self, f: Function, state: list[Cell], element: Element, offset: int) -> None:
+        self.step(f, state, element, f.const(offset, I64))
+
+    def last(self, f: Function, state: list[Cell], start: V, place: V, result: Array) -> None:
+        self.end(f, state, place, result)
 
 
 class _First:
@@ -165,6 +202,26 @@ class _First:
         chosen = state[1].get()
         assert isinstance(chosen, V)
         f.store(chosen, result.at(f, place))
+
+    def first(self, f: Function, element: Element, offset: int) -> list[Cell]:
+        assert isinstance(element, V)
+        where = f.const(offset, I32.with_lanes(element.type.lanes))
+        return [Cell(f, element), Cell(f, where)]
+
+    def next(self, f: Function, state: list[Cell], element: Element, offset: int) -> None:
+        best, chosen = state[0].get(), state[1].get()
+        assert isinstance(element, V) and isinstance(best, V) and isinstance(chosen, V)
+        better = element.gt(best)
+        if element.type.is_float:
+            # Not less or equal: NaN wins over numbers, and stays.
+            better = ~element.le(best) & ~f.is_nan(best)
+        state[0].set(f.select(better, element, best))
+        state[1].set(f.select(better, f.const(offset, chosen.type), chosen))
+
+    def last(self, f: Function, state: list[Cell], start: V, place: V, result: Array) -> None:
+        chosen = state[1].get()
+        assert isinstance(chosen, V)
+        f.store(start + chosen.to(I64), result.at(f, place))
 
 
 def _wins(f: Function, kind: str, element: Element, before: Element) -> V:
@@ -288,7 +345,12 @@ class _Row:
         self.order: Final = contiguous(f, x.pointer, x.dtype, x.shape)
 
     def emit(self, row: V) -> None:
-        """The windows of the row at the left end, in the middle, and at the right end."""
+        """The windows of the row: all alike, or those at the left end, in the middle, and at the
+        right end.
+        """
+        if self._is_written_out_whole():
+            self._emit_whole(row)
+            return
         f, axis = self.f, self.axes[-1]
         count = axis.count
         outer = unravel(f, row, [axis.count for axis in self.axes[:-1]])
@@ -306,6 +368,62 @@ class _Row:
             first = end
         self._windows(walks, start, first, right, 0, whole=True)
         self._windows(walks, start, right, count, 0, whole=False)
+
+    def _is_written_out_whole(self) -> bool:
+        """Whether all windows are known to have all elements, few enough to write them out."""
+        whole = all(_is_inside(axis) for axis in self.axes)
+        few = math.prod(axis.window for axis in self.axes) <= _MOST_ELEMENTS
+        if not whole or not few or not sizes.all_known(self.x.shape):
+            return False
+        # Places inside a window are kept in 32 bits.
+        return self._is_written_out() and math.prod(self.x.shape) < 1 << 31
+
+    def _emit_whole(self, row: V) -> None:
+        f, axis = self.f, self.axes[-1]
+        count = sizes.known(axis.count)
+        outer = unravel(f, row, [axis.count for axis in self.axes[:-1]])
+        origin = [
+            sizes.minus(f, times(f, i, axis.stride), axis.low)
+            for axis, i in zip(self.axes[:-1], outer, strict=True)
+        ]
+        start = f.const(times(f, row, count), I64)
+        first = 0
+        readable = sizes.known(self._middle()[2])
+        for lanes in self._widths():
+            end = readable if readable - first >= lanes else first
+            self._whole_windows(origin, start, first, end, lanes)
+            first = end
+        self._whole_windows(origin, start, first, count, 0)
+
+    def _whole_windows(
+        self, origin: Sequence[Operand], start: V, begin: int, end: int, lanes: int
+    ) -> None:
+        """Windows from `begin` to `end`, so many lanes at a time, element by element."""
+        if begin >= end:
+            return
+        f, axis = self.f, self.axes[-1]
+        with f.range(begin, end, max(lanes, 1)) as counted:
+            position = f.minimum(counted, end - lanes) if lanes else counted
+            index = [*origin, sizes.minus(f, times(f, position, axis.stride), axis.low)]
+            place, order = self.x.position(f, index), self.order.position(f, index)
+            state: list[Cell] = []
+            for taps in itertools.product(*[range(axis.window) for axis in self.axes]):
+                reach = [tap * axis.dilation for tap, axis in zip(taps, self.axes, strict=True)]
+                offset = sum(
+                    step * sizes.known(stride)
+                    for step, stride in zip(reach, self.order.strides, strict=True)
+                )
+                shift = reach[-1] % axis.stride if lanes else 0
+                reach[-1] -= shift
+                element = self._read(place + self.x.position(f, reach), lanes, shift)
+                if state:
+                    self.reduction.next(f, state, element, offset)
+                else:
+                    state = self.reduction.first(f, element, offset)
+            if lanes:
+                steps = f.lanes_const([axis.stride * lane for lane in range(lanes)], I64)
+                order = f.splat(order, lanes) + steps
+            self.reduction.last(f, state, order, start + position, self.result)
 
     def _middle(self) -> tuple[Operand, Operand, Operand]:
         """From where to where windows have all their taps, and up to where vectors, which may read
@@ -341,7 +459,7 @@ class _Row:
         if self.axes[-1].stride > _WIDEST_STRIDE:
             return []
         most = vector_lanes(working(self.x.dtype))
-        return [most, max(most // 4, 2)]
+        return [most, max(most // 2, 2), max(most // 4, 2)]
 
     def _windows(
         self,
@@ -383,17 +501,23 @@ class _Row:
     def _take(self, state: list[Cell], index: Sequence[Operand], lanes: int, shift: int) -> None:
         """Take in the element at an index, or those of so many windows from `shift` after it."""
         f, stride = self.f, self.axes[-1].stride
-        work = working(self.x.dtype)
         place, order = self.x.position(f, index), self.order.position(f, index)
+        taken = self._read(place, lanes, shift)
+        if lanes:
+            numbers = f.lanes_const(list(range(shift, lanes * stride, stride)), I64)
+            order = f.splat(order, lanes) + numbers
+        self.reduction.step(f, state, taken, order)
+
+    def _read(self, place: V, lanes: int, shift: int) -> Element:
+        """An element, or of as many windows as there are lanes one each, from `shift` on."""
+        f, stride, work = self.f, self.axes[-1].stride, working(self.x.dtype)
         if not lanes:
-            self.reduction.step(f, state, read(f, self.x, place, 0, work), order)
-            return
+            return read(f, self.x, place, 0, work)
         taken = read(f, self.x, place, lanes * stride, work)
+        if stride == 1:
+            return taken
         picked = range(shift, lanes * stride, stride)
-        if stride > 1:
-            taken = elements.map_parts(lambda part: f.shuffle(part, part, picked), taken)
-        numbers = f.lanes_const(list(picked), I64)
-        self.reduction.step(f, state, taken, f.splat(order, lanes) + numbers)
+        return elements.map_parts(lambda part: f.shuffle(part, part, picked), taken)
 
 
 ROUTINES: Final[Mapping[str, Routine]] = {

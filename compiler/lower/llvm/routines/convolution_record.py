@@ -1,0 +1,164 @@
+"""The numbers of a convolution as native code passes them on: sizes, strides, how windows lie.
+
+The code of convolutions is compiled once and serves all sizes, so everything that it is to know is
+in memory, in records of i64 words with names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from weft.compiler.lower.llvm.emit import Function, Operand, V
+from weft.compiler.lower.llvm.types import I64
+
+AXES: Final = 3  # spatial axes; signals with fewer have axes of size 1 in front
+
+_COUNTS: Final = ("images", "groups", "channels", "outputs")  # the last two are those of one group
+_STRIDES: Final = (
+    "lhs_image",
+    "lhs_channel",
+    "rhs_output",
+    "rhs_channel",
+    "result_image",
+    "result_output",
+)
+AXIS: Final = (
+    "size",  # of the signal
+    "taps",
+    "count",  # of windows
+    "low",  # padding in front
+    "stride",
+    "holes",  # distance of the signal's elements from each other: its dilation
+    "dilation",  # of the taps
+    "lhs",  # strides of the three arrays
+    "rhs",
+    "result",
+)
+PLAIN: Final = (
+    *_COUNTS,
+    *_STRIDES,
+    *[f"{name}{axis}" for axis in range(AXES) for name in AXIS],
+)
+# What is known where a convolution is called: also how many phases its windows have, and every
+# how many-th tap those of a phase meet.
+GIVEN: Final = (*PLAIN, *[f"{x}{axis}" for axis in range(AXES) for x in ("phases", "every")])
+# And of one phase: also whether taps are numbered from the last one, as they lie in memory.
+NUMBERS: Final = (*PLAIN, *[f"is_turned{axis}" for axis in range(AXES)])
+
+
+class Record:
+    """Named words in memory."""
+
+    def __init__(self, f: Function, names: Sequence[str], pointer: V | None = None) -> None:
+        """At an address, or on the stack of the function."""
+        self.f: Final = f
+        self.names: Final = tuple(names)
+        self.pointer: Final = pointer or f.stack(I64, len(self.names), align=8)
+
+    def at(self, name: str) -> V:
+        """The address of a word."""
+        return self.f.element(self.pointer, I64, self.names.index(name))
+
+    def __getitem__(self, name: str) -> V:
+        return self.f.load(self.at(name), I64)
+
+    def __setitem__(self, name: str, value: Operand) -> None:
+        self.f.store(self.f.const(value, I64), self.at(name))
+
+    def axis(self, name: str) -> list[V]:
+        """A number of each axis."""
+        return [self[f"{name}{axis}"] for axis in range(AXES)]
+
+    def set_axis(self, name: str, values: Sequence[Operand]) -> None:
+        for axis, value in enumerate(values):
+            self[f"{name}{axis}"] = value
+
+    def copy_from(self, other: Record) -> None:
+        for name in other.names:
+            self[name] = other[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """The addresses of the three arrays of a convolution."""
+
+    lhs: V
+    rhs: V
+    result: V
+
+    @property
+    def values(self) -> list[V]:
+        return [self.lhs, self.rhs, self.result]
+
+
+def up(f: Function, size: Operand, step: Operand) -> V:
+    """`size / step` rounded up, for sizes from 0 on."""
+    return f.divide(f.add(f.const(size, I64), f.sub(f.const(step, I64), 1)), f.const(step, I64))
+
+
+def product(values: Sequence[V]) -> V:
+    first, *others = values
+    for value in others:
+        first = first * value
+    return first
+
+
+def weighted(values: Sequence[V], weights: Sequence[V]) -> V:
+    """The sum of products."""
+    first, *others = [x * y for x, y in zip(values, weights, strict=True)]
+    for value in others:
+        first = first + value
+    return first
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A range of positions along each axis: the first ones, and how many there are."""
+
+    starts: list[V]
+    lengths: list[V]
+
+
+def band_at(plan: Record, number: V, sizes: list[V]) -> tuple[Band, V]:
+    """The band of a number, of those that a plan divides axes of these sizes into; and the number
+    of what has so many bands.
+    """
+    f, starts, lengths = plan.f, list(sizes), list(sizes)
+    for axis in reversed(range(AXES)):
+        bands, length = plan[f"bands{axis}"], plan[f"band{axis}"]
+        starts[axis] = f.remainder(number, bands) * length
+        lengths[axis] = f.minimum(sizes[axis] - starts[axis], length)
+        number = f.divide(number, bands)
+    return Band(starts, lengths), number
+
+
+class Runs:
+    """Taps of kernels that follow each other in memory, for some channels: the taps of a channel,
+    of a plane, or of a row; `lengths` tells how many of them there are along each axis.
+    """
+
+    def __init__(self, f: Function, numbers: Record, lengths: list[V], channels: V) -> None:
+        self.f: Final = f
+        self.channels: Final = channels
+        self.channel_step: Final = numbers["rhs_channel"]
+        taps, steps = numbers.axis("taps"), numbers.axis("rhs")
+        rows = steps[1].eq(taps[2] * steps[2]) & lengths[2].eq(taps[2])
+        planes = rows & steps[0].eq(taps[1] * steps[1]) & lengths[1].eq(taps[1])
+        in_plane = f.select(rows, lengths[1] * lengths[2], lengths[2])
+        self.length: Final = f.select(planes, lengths[0] * in_plane, in_plane)
+        self.counts: Final = [f.select(planes, 1, lengths[0]), f.select(rows, 1, lengths[1])]
+        self.steps: Final = steps
+
+    @contextmanager
+    def each(self) -> Iterator[V]:
+        """A loop over the runs, which is given how far each is behind the first."""
+        f = self.f
+        with (
+            f.range(0, self.channels) as c,
+            f.range(0, self.counts[0]) as z,
+            f.range(0, self.counts[1]) as y,
+        ):
+            yield c * self.channel_step + z * self.steps[0] + y * self.steps[1]
