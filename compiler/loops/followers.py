@@ -93,9 +93,9 @@ def pair(partition: Partition, nodes: list[Node]) -> tuple[list[Node], dict[Node
         if not isinstance(node, Single) or not _is_followed(node.op):
             continue
         users = readers.get(node.op.results[0], [])
-        for group in users:
-            if not isinstance(group, Group) or group in taken:
-                continue
+        groups = [user for user in users if isinstance(user, Group) and user not in taken]
+        # The one with the most work gains the most from all threads and from the cache.
+        for group in sorted(groups, key=lambda group: -group.weight):
             if rows_of(partition, node.op, group) is None:
                 continue
             if _move_together(partition, order, node, group, users):

@@ -13,6 +13,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.errors import WeftError
 from weft.compiler.ir.graph import Graph, Op, Value
 from weft.compiler.ir.walk import Rewriter, rebuild
+from weft.compiler.loops.invariants import turn_weights
 from weft.compiler.loops.products import narrow_product, spread_product
 from weft.compiler.loops.scatters import share_scatter
 from weft.compiler.lower.choice import Products
@@ -48,6 +49,7 @@ def _specialised(graph: Graph) -> Graph:
             spread_product(op, rewriter)
             or narrow_product(op, rewriter)
             or share_scatter(op, rewriter)
+            or turn_weights(op, rewriter)
         )
 
     return rebuild(graph, rule)

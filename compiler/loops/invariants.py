@@ -1,0 +1,93 @@
+"""Weights that a loop multiplies with in every step, laid out once before it as products read them.
+
+A product of few rows reads its right operand where it lies if its rows are in one piece, and packs
+it otherwise. What does not change in a loop is turned before it, so that no step has to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from weft.compiler.ir.build import Builder
+from weft.compiler.ir.dims import Size
+from weft.compiler.ir.graph import Op, Parameter, Region, Value
+from weft.compiler.ir.walk import Rewriter
+from weft.compiler.loops.followers import product_shape
+from weft.compiler.ops.contraction import dot_general
+from weft.compiler.ops.control import scan
+from weft.compiler.ops.shape import transpose
+
+FEW_ROWS: Final = 96  # up to which products read a right operand where it lies
+FEWEST_STEPS: Final = 4  # of a loop for which it pays
+
+
+def turn_weights(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+    """The rule for a scan: products with turned weights, which are further constants of it."""
+    if op.name != "scan" or not _is_long(op.attributes["length"]):
+        return None
+    (body,) = op.regions
+    count = op.attributes["n_consts"]
+    turned = _turned(body, set(body.parameters[:count]))
+    if not turned:
+        return None
+    given = [rewriter.value(operand) for operand in op.operands]
+    place = {parameter: number for number, parameter in enumerate(body.parameters)}
+    added = [transpose(given[place[weight]], permutation=(1, 0)) for weight in turned]
+    operands = [*given[:count], *added, *given[count:]]
+    attributes = {**op.attributes, "n_consts": count + len(added)}
+    return scan.emit(*operands, regions=(_rebuilt(body, count, turned),), **attributes)
+
+
+def _is_long(length: Size) -> bool:
+    return not isinstance(length, int) or length >= FEWEST_STEPS
+
+
+def _turned(body: Region, constants: set[Value]) -> list[Parameter]:
+    """The constants that products of few rows sum up along their last axis."""
+    found: dict[Parameter, None] = {}
+    for op in body.ops:
+        if _wants_turned(op, constants):
+            weight = op.operands[1]
+            assert isinstance(weight, Parameter)
+            found[weight] = None
+    return list(found)
+
+
+def _wants_turned(op: Op, constants: set[Value]) -> bool:
+    if op.name != "dot_general" or op.operands[1] not in constants:
+        return False
+    if op.operands[1].type.rank != 2 or op.attributes["rhs_contract"] != (1,):
+        return False
+    rows, _, _ = product_shape(op)
+    return isinstance(rows, int) and 1 < rows <= FEW_ROWS
+
+
+def _rebuilt(body: Region, count: int, turned: Sequence[Parameter]) -> Region:
+    builder = Builder()
+    rewriter = Rewriter(builder)
+    added: dict[Value, Value] = {}
+    for number, parameter in enumerate(body.parameters):
+        if number == count:
+            added = _parameters(builder, turned)
+        made = builder.parameter(parameter.type, parameter.name)
+        rewriter.substitution[parameter] = made
+    if not added:
+        added = _parameters(builder, turned)
+    with builder.active():
+        for op in body.ops:
+            if _wants_turned(op, set(turned)):
+                attributes = {**op.attributes, "rhs_contract": (0,)}
+                left, right = rewriter.value(op.operands[0]), added[op.operands[1]]
+                with builder.at(op.location):
+                    rewriter.replace(op, [dot_general(left, right, **attributes)])
+            else:
+                rewriter.copy(op)
+    return builder.region(rewriter.results(body))
+
+
+def _parameters(builder: Builder, turned: Sequence[Parameter]) -> dict[Value, Value]:
+    return {
+        weight: builder.parameter(weight.type.with_shape(weight.type.shape[::-1]), "turned")
+        for weight in turned
+    }
