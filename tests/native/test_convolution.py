@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import weft as wf
+from weft.compiler.lower import native
+from weft.frontends.native import compile_text
 
 Array = np.ndarray[Any, Any]
 
@@ -91,3 +93,9 @@ def test_second_derivatives() -> None:
     )
     for a, b in zip(got, want, strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-5 * np.abs(b).max())
+
+
+def test_programs_that_only_convolve_use_threads() -> None:
+    x, w, _ = LAYERS["3x3"]
+    artifact, _ = native.lower(wf.trace(wf.conv)(x, w), compile_text)
+    assert artifact.native is not None and artifact.native.is_parallel

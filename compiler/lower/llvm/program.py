@@ -83,8 +83,8 @@ class ProgramCode:
 
     @property
     def has_parallel_code(self) -> bool:
-        """Whether something in it may use several threads, products that are linked in included."""
-        names = (PARALLEL, "weft_gemm_", BLAS_THREADS)
+        """Whether something in it may use several threads, code that is linked in included."""
+        names = (PARALLEL, "weft_gemm_", "weft_conv_", BLAS_THREADS)
         return any(self.module.outside(name) for name in names)
 
     @property

@@ -16,7 +16,8 @@ from weft.compiler.lower.llvm.routines.elements import add, sum_of_lanes
 from weft.compiler.lower.llvm.routines.tiles import Tile, below
 from weft.compiler.lower.llvm.types import I64, PTR, VOID
 
-_HEIGHTS: Final = (1, 3, 6, 9, 12)  # windows at a time
+_HEIGHTS: Final = (3, 9)  # windows at a time
+PADDING: Final = _HEIGHTS[-1]  # entries that a table of windows has at its end
 _POINTERS: Final = ("left", "table", "windows_at", "right", "target")
 _NUMBERS: Final = ("lines", "length", "pitch", "spacing", "rows", "adds")
 

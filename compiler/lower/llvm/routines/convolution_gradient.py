@@ -266,11 +266,15 @@ def finish_image(
     image, group = f.remainder(number, numbers["images"]), f.divide(number, numbers["images"])
     apart = numbers["images"] * outputs
     start = group * POINTS * apart + image * outputs
+    held = f.stack(tile.vector, POINTS, align=64)
     with f.range(0, outputs, tile.lanes) as first:
         mask = below(f, outputs - first, tile.lanes)
+        with f.range(0, POINTS) as point:
+            total = _sum(f, dtype, sums, plan, start + apart * point + first, mask)
+            f.store(total, f.element(held, tile.type, point * tile.lanes))
         m = [
             [
-                _sum(f, dtype, sums, plan, start + apart * (row * SIDE + column) + first, mask)
+                f.load(f.element(held, tile.type, (row * SIDE + column) * tile.lanes), tile.vector)
                 for column in range(SIDE)
             ]
             for row in range(SIDE)

@@ -11,7 +11,7 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.arrays import Array, Env
 from weft.compiler.lower.llvm.emit import Function, V
 from weft.compiler.lower.llvm.routines import convolution_frame, packing
-from weft.compiler.lower.llvm.routines.convolution_dots import Dots, multiply_dots
+from weft.compiler.lower.llvm.routines.convolution_dots import PADDING, Dots, multiply_dots
 from weft.compiler.lower.llvm.routines.convolution_frame import FRAME, Grid
 from weft.compiler.lower.llvm.routines.convolution_record import (
     AXES,
@@ -98,7 +98,8 @@ class Tasks:
         ]
         elements = frame_room + right_room + own_room
         depth = plan["bunch"] * product(plan.axis("band"))
-        count = depth + plan["images"] * plan["windows"] + self.tile.rows
+        self.padding: Final = max(self.tile.rows, PADDING)
+        count = depth + plan["images"] * plan["windows"] + self.padding
         self.room: Final = env.workspace(f, elements * size + count * 8)
         self.right: Final = f.element(self.room, self.tile.type, frame_room)
         self.own: Final = f.element(self.right, self.tile.type, right_room)
@@ -139,7 +140,7 @@ class Tasks:
         windows = Grid(plan["images"], frame["outer_to"], *axes)
         convolution_frame.write_distances(frame, windows, self.rows_at, size)
         last = plan["images"] * plan["windows"]
-        with f.range(last, last + self.tile.rows) as row:
+        with f.range(last, last + self.padding) as row:
             f.store(f.const(0, I64), f.element(self.rows_at, I64, row))
 
     def _finish(self, block: _Block) -> None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from weft.compiler.abi import Run
 from weft.compiler.lower.llvm.emit import Function, Operand, V
 from weft.compiler.lower.llvm.types import I64
 
@@ -92,6 +93,21 @@ class Operands:
     @property
     def values(self) -> list[V]:
         return [self.lhs, self.rhs, self.result]
+
+
+def tasks_wanted(f: Function, run: V, each: int) -> V:
+    """How many tasks keep all threads busy: so many for each, if there are several."""
+    threads = f.load(f.element(run, I64, int(Run.THREADS)), I64)
+    return f.select(threads.gt(1), threads * each, 1)
+
+
+def more_tasks(f: Function, run: V, tasks: V, each: int) -> V:
+    """The same where there are tasks already, which are as long as each other: 0 if all threads
+    have as many of them.
+    """
+    threads = f.load(f.element(run, I64, int(Run.THREADS)), I64)
+    is_even = f.remainder(tasks, f.maximum(threads, 1)).eq(0)
+    return f.select(is_even, 0, tasks_wanted(f, run, each))
 
 
 def up(f: Function, size: Operand, step: Operand) -> V:

@@ -87,16 +87,20 @@ class _Finish:
         memory.store(self.f, self.result, made, address, self.tile.lanes, mask)
 
     def _squares(self, output: V, mask: V) -> None:
-        f, lanes = self.f, self.tile.lanes
+        f, tile, lanes = self.f, self.tile, self.tile.lanes
         windows = product(self.counts)
+        held = f.stack(tile.vector, lanes, align=64)
+        rows_at = [f.element(held, tile.type, lane * lanes) for lane in range(lanes)]
         with f.range(0, windows, lanes) as first:
-            # Windows past the end are not there to be read: the last one stands for them.
-            places = [f.minimum(first + lane, windows - 1) for lane in range(lanes)]
-            square = transpose(f, [self._sum(place, output, mask) for place in places])
+            with f.range(0, lanes) as lane:
+                # Windows past the end are not there to be read: the last one stands for them.
+                place = f.minimum(first + lane, windows - 1)
+                f.store(self._sum(place, output, mask), f.element(held, tile.type, lane * lanes))
+            square = transpose(f, [f.load(at, tile.vector) for at in rows_at])
             inside = below(f, windows - first, lanes)
-            for lane, value in enumerate(square):
-                with f.when((output + lane).lt(self.parts.outputs)):
-                    start = (output + lane) * self.output_step + first
+            for number, value in enumerate(square):
+                with f.when((output + number).lt(self.parts.outputs)):
+                    start = (output + number) * self.output_step + first
                     self._put(value, memory.Address(start, 1), inside)
 
     def _one_by_one(self, output: V, mask: V) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.compiler.abi import Run
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.arrays import Env
 from weft.compiler.lower.llvm.emit import Function, Module, V
@@ -22,6 +21,7 @@ from weft.compiler.lower.llvm.routines.convolution_record import (
     NUMBERS,
     Operands,
     Record,
+    more_tasks,
     product,
     up,
 )
@@ -38,7 +38,7 @@ _PARTS_BYTES: Final = 1 << 22  # of the sums of all parts, at most
 _FRAME_BYTES: Final = 1 << 18  # of a frame, if there are several images
 _EVEN: Final = 4  # images that have a multiple of a tile's rows for windows of 3, 9 or 27 taps
 _FEW: Final = 4  # times so many outputs are still fewer than lanes: taps are in lanes then
-_TASKS: Final = 4  # for each thread, if there is enough to do
+_TASKS: Final = 2  # for each thread, if there is enough to do
 _TASK_STEPS: Final = 1 << 18  # multiplications that a task has at least
 
 
@@ -155,11 +155,11 @@ class _Taps:
     def _divide_outputs(self) -> None:
         """Blocks of outputs, if there are too few parts and images to keep all threads busy."""
         f, plan, numbers, tile = self.f, self.plan, self.numbers, self.tile
-        threads = f.load(f.element(self.env.run, I64, int(Run.THREADS)), I64)
         terms = numbers["channels"] * product(numbers.axis("taps"))
         affordable = f.divide(plan["part_room"] * terms, _TASK_STEPS)
         tasks = plan["parts"] * numbers["groups"] * plan["image_blocks"]
-        wanted = up(f, f.minimum(threads * _TASKS, affordable), tasks)
+        busy = more_tasks(f, self.env.run, tasks, _TASKS)
+        wanted = up(f, f.minimum(busy, affordable), tasks)
         strips = up(f, numbers["outputs"], tile.columns)
         wide = up(f, strips, f.maximum(f.minimum(wanted, strips), 1))
         plan["outputs"] = wide * tile.columns

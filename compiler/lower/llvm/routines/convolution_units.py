@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from weft.compiler.abi import Run
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.arrays import Env
 from weft.compiler.lower.llvm.emit import Function, V
@@ -20,6 +19,7 @@ from weft.compiler.lower.llvm.routines.convolution_record import (
     Record,
     band_at,
     product,
+    tasks_wanted,
     up,
     weighted,
 )
@@ -66,7 +66,7 @@ class Division:
         self.numbers: Final = numbers
         self.plan: Final = Record(f, PLAN)
         self.frame: Final = Record(f, FRAME)
-        self.threads: Final = f.load(f.element(env.run, I64, int(Run.THREADS)), I64)
+        self.wanted: Final = tasks_wanted(f, env.run, _TASKS)
 
     def divide(self, most: int | None) -> None:
         """Fill the plan and the frame; a slice has at most so many terms (None: all of them)."""
@@ -125,7 +125,7 @@ class Division:
             room = plan["channels"] * convolution_frame.plane(self.frame)
             room = room + plan["is_apart"] * windows * numbers["outputs"]
             is_large = room.gt(_FRAME_BYTES // tile.type.itemsize)
-            is_idle = units.lt(self.threads * _TASKS) & (windows * each).gt(2 * UNIT_STEPS)
+            is_idle = units.lt(self.wanted) & (windows * each).gt(2 * UNIT_STEPS)
             loop.stop_unless((is_large | is_idle) & windows.ge(2 * tile.columns))
             self._halve(bands)
 
@@ -156,7 +156,7 @@ class Division:
             wanted = (wasted * 25).gt(joined) | (is_heavy & joined.lt(_JOINED))
             fits = (room * bunch * 2).le(_FRAME_BYTES // tile.type.itemsize)
             units = f.divide(images, bunch * 2) * numbers["groups"] * plan["tiles"]
-            is_shared = (bunch * 2).le(images) & units.ge(self.threads)
+            is_shared = (bunch * 2).le(images) & (units * _TASKS).ge(self.wanted)
             loop.stop_unless(wanted & fits & is_shared)
             plan["bunch"] = bunch * 2
         plan["bunches"] = up(f, images, plan["bunch"])
@@ -169,7 +169,7 @@ class Division:
         f, plan, numbers, tile = self.f, self.plan, self.numbers, self.tile
         each = product(plan.axis("band")) * plan["bunch"] * plan["terms"]
         affordable = f.divide(each * numbers["outputs"], UNIT_STEPS)
-        wanted = f.minimum(up(f, self.threads * _TASKS, plan["units"]), affordable)
+        wanted = f.minimum(up(f, self.wanted, plan["units"]), affordable)
         wanted = f.maximum(f.minimum(wanted, plan["tiles"]), 1)
         tall = up(f, plan["tiles"], wanted)
         plan["block"] = tall * tile.rows

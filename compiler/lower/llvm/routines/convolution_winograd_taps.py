@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.compiler.abi import Run
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.arrays import Env
 from weft.compiler.lower.llvm.emit import Function, Module, V
@@ -21,6 +20,7 @@ from weft.compiler.lower.llvm.routines.convolution_record import (
     NUMBERS,
     Operands,
     Record,
+    more_tasks,
     product,
     up,
 )
@@ -29,11 +29,11 @@ from weft.compiler.lower.llvm.routines.winograd import POINTS, TAPS, WINDOWS
 from weft.compiler.lower.llvm.types import I64, PTR, VOID, of_dtype
 
 _UNIT_TILES: Final = 256  # of a unit, at most
-_PART_TILES: Final = 512  # of a part, at least
+_PART_TILES: Final = 256  # of a part, at least
 _PARTS: Final = 32  # times groups, blocks of images and strips of outputs: no more than needed
 _PARTS_BYTES: Final = 1 << 21  # of the sums of all parts, at most
-_IMAGES: Final = 60  # of a task, at most
-_TASKS: Final = 4  # for each thread, if there is enough to do
+_IMAGES: Final = 72  # of a task, at most
+_TASKS: Final = 2  # for each thread, if there is enough to do
 _TASK_STEPS: Final = 1 << 18  # multiplications that a task has at least
 _LEAST: Final = 16  # images and outputs for which transforms are a small part of the work
 _LEAST_TAPS: Final = 64
@@ -146,10 +146,10 @@ class _Gradient:
         wanted = f.minimum(f.divide(plan["all_tiles"], _PART_TILES), needed)
         wanted = f.minimum(f.minimum(wanted, affordable), plan["units"])
         plan["parts"] = f.maximum(wanted, 1)
-        threads = f.load(f.element(self.env.run, I64, int(Run.THREADS)), I64)
         tasks = plan["parts"] * numbers["groups"] * plan["image_blocks"]
+        busy = more_tasks(f, self.env.run, tasks, _TASKS)
         steps = f.divide(room * plan["all_tiles"], _TASK_STEPS)
-        several = up(f, f.minimum(threads * _TASKS, steps), tasks)
+        several = up(f, f.minimum(busy, steps), tasks)
         broad = up(f, strips, f.maximum(f.minimum(several, strips), 1))
         plan["outputs"] = broad * tile.columns
         plan["output_blocks"] = up(f, strips, broad)

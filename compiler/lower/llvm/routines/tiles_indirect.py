@@ -33,7 +33,7 @@ class Scattered:
 
 def heights(tile: Tile) -> list[int]:
     """The heights of the functions, the smallest first."""
-    return [height for height in (1, 2, 4, 8) if height < tile.rows] + [tile.rows]
+    return [height for height in (2, 4, 8) if height < tile.rows] + [tile.rows]
 
 
 def multiply_lines(
