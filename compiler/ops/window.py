@@ -198,8 +198,30 @@ def _reduce_window_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
     if kind == "prod":
         return _product_tangent(op, tangent, Windows(**windows))
     first = window_argmax(x if kind == "max" else arithmetic.neg(x), **windows)
-    flat = helpers.reshape(tangent, (x.type.size,))
-    return indexing.gather(flat, first, axes=(0,), mode="fill")
+    lead = _untouched(x.type.rank, Windows(**windows))
+    plane = dims.product(x.type.shape[lead:])
+    if not lead or not isinstance(plane, int):
+        flat = helpers.reshape(tangent, (x.type.size,))
+        return indexing.gather(flat, first, axes=(0,), mode="fill")
+    # Plane by plane, which tells that sums in the other direction do not meet.
+    planes, count = dims.product(x.type.shape[:lead]), dims.product(first.type.shape[lead:])
+    rows = helpers.reshape(first, (planes, count))
+    numbers = shape.iota(dtype=first.type.dtype, shape=(planes, count), axis=0)
+    inside = arithmetic.sub(rows, helpers.scale(numbers, plane))
+    moved = helpers.reshape(tangent, (planes, plane))
+    found = indexing.gather(moved, inside, axes=(1,), batch_dims=1, mode="fill")
+    return helpers.reshape(found, first.type.shape)
+
+
+def _untouched(rank: int, windows: Windows) -> int:
+    """How many first axes windows have one element of."""
+    lead = rank - len(windows.window)
+    fields = (windows.window, windows.strides, windows.padding, windows.base_dilation)
+    for entry in zip(*fields, strict=True):
+        if entry != (1, 1, (0, 0), 1):
+            break
+        lead += 1
+    return lead
 
 
 def _split_attributes(op: Op) -> tuple[str, dict[str, Any]]:
