@@ -27,6 +27,7 @@ from weft.compiler.lower.llvm.routines.convolution_record import (
     Record,
     Runs,
     product,
+    shared_way,
     up,
 )
 from weft.compiler.lower.llvm.routines.convolution_single import (
@@ -45,16 +46,7 @@ _PANEL_COST: Final = 3  # of a line of a panel, in multiplications of two vector
 
 def define(module: Module, dtype: DType) -> str:
     """The function conv.points(run, lhs, rhs, result, numbers) of a module."""
-    name = f"conv.points.{dtype}"
-    parameters = [(x, PTR) for x in ("run", "lhs", "rhs", "result", "numbers")]
-
-    def build(f: Function) -> None:
-        run, lhs, rhs, result, numbers = f.arguments
-        env = Env(module, run, name, [])
-        _emit(f, env, dtype, Operands(lhs, rhs, result), Record(f, NUMBERS, numbers))
-        f.ret()
-
-    return rows.shared(module, name, VOID, parameters, build, "noinline nounwind")
+    return shared_way(module, "points", dtype, _emit)
 
 
 def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Record) -> None:

@@ -6,14 +6,17 @@ in memory, in records of i64 words with names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.abi import Run
-from weft.compiler.lower.llvm.emit import Function, Operand, V
-from weft.compiler.lower.llvm.types import I64
+from weft.compiler.ir.dtypes import DType
+from weft.compiler.lower.llvm.arrays import Env
+from weft.compiler.lower.llvm.emit import Function, Module, Operand, V
+from weft.compiler.lower.llvm.routines import rows
+from weft.compiler.lower.llvm.types import I64, PTR, VOID
 
 AXES: Final = 3  # spatial axes; signals with fewer have axes of size 1 in front
 
@@ -178,3 +181,22 @@ class Runs:
             f.range(0, self.counts[1]) as y,
         ):
             yield c * self.channel_step + z * self.steps[0] + y * self.steps[1]
+
+
+def shared_way(
+    module: Module,
+    way: str,
+    dtype: DType,
+    emit: Callable[[Function, Env, DType, Operands, Record], None],
+) -> str:
+    """The function conv.<way>(run, lhs, rhs, result, numbers) of a module, made once."""
+    name = f"conv.{way}.{dtype}"
+    parameters = [(x, PTR) for x in ("run", "lhs", "rhs", "result", "numbers")]
+
+    def build(f: Function) -> None:
+        run, lhs, rhs, result, numbers = f.arguments
+        env = Env(module, run, name, [])
+        emit(f, env, dtype, Operands(lhs, rhs, result), Record(f, NUMBERS, numbers))
+        f.ret()
+
+    return rows.shared(module, name, VOID, parameters, build, "noinline nounwind")

@@ -23,6 +23,7 @@ from weft.compiler.lower.llvm.routines.convolution_record import (
     Record,
     more_tasks,
     product,
+    shared_way,
     up,
 )
 from weft.compiler.lower.llvm.routines.convolution_sums import Parts, finish
@@ -44,16 +45,7 @@ _TASK_STEPS: Final = 1 << 18  # multiplications that a task has at least
 
 def define(module: Module, dtype: DType) -> str:
     """The function conv.taps(run, lhs, rhs, result, numbers) of a module."""
-    name = f"conv.taps.{dtype}"
-    parameters = [(x, PTR) for x in ("run", "lhs", "rhs", "result", "numbers")]
-
-    def build(f: Function) -> None:
-        run, lhs, rhs, result, numbers = f.arguments
-        env = Env(module, run, name, [])
-        _Taps(f, env, dtype, Operands(lhs, rhs, result), Record(f, NUMBERS, numbers)).emit()
-        f.ret()
-
-    return rows.shared(module, name, VOID, parameters, build, "noinline nounwind")
+    return shared_way(module, "taps", dtype, lambda *given: _Taps(*given).emit())
 
 
 class _Taps:

@@ -30,6 +30,7 @@ from weft.compiler.lower.llvm.routines.convolution_record import (
     Operands,
     Record,
     product,
+    shared_way,
     up,
 )
 from weft.compiler.lower.llvm.routines.convolution_tiles import (
@@ -67,16 +68,7 @@ def fits(numbers: Record) -> V:
 
 def define(module: Module, dtype: DType) -> str:
     """The function conv.winograd(run, lhs, rhs, result, numbers) of a module."""
-    name = f"conv.winograd.{dtype}"
-    parameters = [(x, PTR) for x in ("run", "lhs", "rhs", "result", "numbers")]
-
-    def build(f: Function) -> None:
-        run, lhs, rhs, result, numbers = f.arguments
-        env = Env(module, run, name, [])
-        _emit(f, env, dtype, Operands(lhs, rhs, result), Record(f, NUMBERS, numbers))
-        f.ret()
-
-    return rows.shared(module, name, VOID, parameters, build, "noinline nounwind")
+    return shared_way(module, "winograd", dtype, _emit)
 
 
 def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Record) -> None:

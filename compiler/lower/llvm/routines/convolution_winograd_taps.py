@@ -22,6 +22,7 @@ from weft.compiler.lower.llvm.routines.convolution_record import (
     Record,
     more_tasks,
     product,
+    shared_way,
     up,
 )
 from weft.compiler.lower.llvm.routines.tiles import tile_of
@@ -54,16 +55,7 @@ def fits(numbers: Record) -> V:
 
 def define(module: Module, dtype: DType) -> str:
     """The function conv.winograd_taps(run, lhs, rhs, result, numbers) of a module."""
-    name = f"conv.winograd_taps.{dtype}"
-    parameters = [(x, PTR) for x in ("run", "lhs", "rhs", "result", "numbers")]
-
-    def build(f: Function) -> None:
-        run, lhs, rhs, result, numbers = f.arguments
-        env = Env(module, run, name, [])
-        _Gradient(f, env, dtype, Operands(lhs, rhs, result), Record(f, NUMBERS, numbers)).emit()
-        f.ret()
-
-    return rows.shared(module, name, VOID, parameters, build, "noinline nounwind")
+    return shared_way(module, "winograd_taps", dtype, lambda *given: _Gradient(*given).emit())
 
 
 class _Gradient:
