@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from weft.compiler.ir.errors import ArgumentError, DTypeError, ShapeError
+from weft.compiler.ir.graph import Graph, Region
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops.helpers import zeros
 from weft.compiler.transforms import derive
@@ -44,7 +45,8 @@ def differentiate(
     _require_scalar(closure, has_aux, function)
     n_results = len(closure.region.results)
     first = [True] + [False] * (n_results - 1)
-    made = derive.vjp(closure.region, [False] * closure.n_captured + marked, first, tuple(probes))
+    region = _stable(closure.region)
+    made = derive.vjp(region, [False] * closure.n_captured + marked, first, tuple(probes))
     keep = [want_value] + [True] * (len(made.results) - 1)
     seed = np.ones((), closure.region.results[0].type.dtype.numpy)
     results = apply_region(
@@ -59,6 +61,15 @@ def differentiate(
     if not probes:
         return value, structured
     return value, (structured, dict(zip(probes, results[n_results + count :], strict=True)))
+
+
+def _stable(region: Region) -> Region:
+    """The region with stable forms for what users write out, such as 1 / (1 + exp(-x)): their
+    derivatives do not overflow where the function does not.
+    """
+    from weft.compiler.passes.simplify import stabilise
+
+    return stabilise(Graph("stable", region)).region
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -244,7 +255,7 @@ def jvp(
     """
     arguments, marked, closure = _prepare(function, primals)
     given = _tangent_leaves(tangents, arguments, function)
-    made = derive.jvp(closure.region, [False] * closure.n_captured + marked)
+    made = derive.jvp(_stable(closure.region), [False] * closure.n_captured + marked)
     results = apply_region(made, [*closure.captured, *arguments.values, *given])
     count = len(closure.region.results)
     outs = iter(results[count:])

@@ -185,6 +185,14 @@ RULES: Final[tuple[Rule, ...]] = (
         proof=REAL_LINE,
     ),
     rule(
+        "x / (1 + exp(-x))",
+        lambda x: div(x, add(exp(neg(x)), literal(1))),
+        lambda x: mul(x, sigmoid(x)),
+        where=FLOAT,
+        exactness=STABLE,
+        proof=REAL_LINE,
+    ),
+    rule(
         "exp(x) / (1 + exp(x))",
         lambda x: div(exp(x), add(exp(x), literal(1))),
         sigmoid,

@@ -126,7 +126,7 @@ def test_lstm_gradient_is_lean() -> None:
     assert len(backward.results) == 2 + 1
     inside = names_in(backward.regions[0])
     assert inside["pad"] == 0 and inside["concatenate"] == 1
-    assert report.fired["recomputed"] == 6
+    assert report.fired["recomputed"] == 3
 
 
 @pytest.mark.parametrize("name", ["recurrent", "lstm", "gru", "layers"])
