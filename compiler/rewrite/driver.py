@@ -22,8 +22,20 @@ def apply_rules(graph: Graph, rules: Sequence[Rule], fired: Counter[str] | None 
     """
     counts = fired if fired is not None else Counter()
     by_root = _by_root(rules)
+    # A rule sees an op and what it is made of: where no rule fired, none will until that changes,
+    # and then the op is another one.
+    settled: set[Op] = set()
+
+    def visit(op: Op) -> Sequence[Value] | None:
+        if op.definition not in by_root or op in settled:
+            return None
+        made = _visit(op, by_root, counts)
+        if made is None:
+            settled.add(op)
+        return made
+
     for _ in range(MOST_SWEEPS):
-        changed = edit(graph, lambda op: _visit(op, by_root, counts))
+        changed = edit(graph, visit)
         if changed is graph:
             return graph
         graph = changed
