@@ -93,14 +93,15 @@ class HostCall:
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """Machine code and what it needs: see `lower.llvm.program` for its entry.
+    """Machine code, in objects that are linked together, and what it needs: see
+    `lower.llvm.program` for its entry.
 
     `symbols` names the numbers it is given and `defined` those it gives back; `strides` says which
     of the symbols are strides: parameter and axis. `late` marks results whose size only the run
     tells. `in_place` gives the results that are written over the memory of a donated parameter.
     """
 
-    code: bytes
+    code: tuple[bytes, ...]
     constants: tuple[Array, ...]
     symbols: tuple[str, ...]
     strides: tuple[tuple[str, int, int], ...]

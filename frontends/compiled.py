@@ -18,7 +18,7 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import ArgumentError
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.lower.choice import CHOICES, Products
-from weft.frontends import tree
+from weft.frontends import machine_code, tree
 from weft.frontends.arguments import Call, Leaf, Signature, describe_leaf
 from weft.frontends.garbage import uncollected
 from weft.frontends.stored import Shelf, Stored
@@ -322,10 +322,15 @@ class CompiledFunction:
     def _make(self, call: Call) -> Made:
         from weft.frontends.tracing import trace_call
 
+        is_native = self.backend == "cpu" and not self._tiered
+        if is_native:
+            machine_code.anticipate()
         if self._column is None:
             self._column = _column((), self._optimise)
         with uncollected():
             traced = trace_call(self.function, self.signature.name, call)
+            if is_native:
+                machine_code.anticipate(traced.graph)
             graph, report = _optimised(traced.graph, self._column)
         donated = donated_results(graph, call, self._donate) if self._donate else {}
         return Made(traced, graph, report, donated)
@@ -341,10 +346,10 @@ class CompiledFunction:
 
     def _shelf(self, call: Call, products: Products) -> Shelf:
         """Where programs for calls of this kind are kept between processes."""
-        from weft.frontends.native import disk
-
         options = (self.signature.name, self._optimise, self._donate, products.key)
-        return Shelf(disk(), self.function, call, options, refused=_not_kept(self._passes))
+        return Shelf(
+            machine_code.disk(), self.function, call, options, refused=_not_kept(self._passes)
+        )
 
     def _use(self, item: Specialisation, stored: Stored) -> None:
         """Run what was found on disk."""

@@ -1,17 +1,13 @@
-"""The CPU backend put together: compile, keep object code on disk, link, call."""
+"""The CPU backend put together: lower, compile, link, call."""
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.compiler.abi import PARALLEL
 from weft.compiler.artifact import Artifact
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Atom, Dim, Maximum, Symbol
@@ -20,14 +16,12 @@ from weft.compiler.lower.choice import Products
 from weft.frontends import tree
 from weft.frontends.arguments import Call
 from weft.frontends.garbage import uncollected
-from weft.frontends.stored import Shelf, environment
-from weft.runtime import signatures, symbols
-from weft.runtime.cache import Cache, open_cache
-from weft.runtime.native import Library
+from weft.frontends.machine_code import caller, compile_texts, support
+from weft.frontends.stored import Shelf
+from weft.runtime import signatures
+from weft.runtime.cores import available_cores
 from weft.runtime.program import NativeProgram
 from weft.runtime.signatures import Unsupported
-from weft.runtime.stub import Caller
-from weft.runtime.threads import Pool
 
 if TYPE_CHECKING:
     from weft.compiler.ir.graph import Graph
@@ -37,91 +31,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 COPIED_BYTES: Final = 1 << 16  # a smaller argument is copied rather than compiled for as it lies
 
-PRODUCTS: Final = "products "
-CONVOLUTIONS: Final = "convolutions "
-
 _lock: Final = threading.RLock()
-
-
-@functools.cache
-def disk() -> Cache:
-    """The cache of object code on disk."""
-    return open_cache()
-
-
-@functools.cache
-def caller() -> Caller:
-    """The process's one thread pool and call stub."""
-    return Caller(_support("stub"), Pool(_support("pool")))
-
-
-def _support(name: str) -> bytes:
-    """Code that all programs share, found on disk without loading what makes it."""
-    made_of = environment()
-    key = None if made_of is None else _key(repr(made_of), name)
-    found = None if key is None else disk().get(key)
-    if found is None:
-        found = _make_support(name)
-        if key is not None:
-            disk().put(key, found)
-    return found
-
-
-def _make_support(name: str) -> bytes:
-    from weft.compiler.ir.dtypes import named
-    from weft.compiler.lower.llvm.driver import host
-    from weft.compiler.lower.llvm.routines import convolution_phases, gemm
-    from weft.compiler.lower.llvm.support.pool import pool_text
-    from weft.compiler.lower.llvm.support.stub import stub_text
-
-    if name.startswith(PRODUCTS):
-        kind = gemm.KINDS[name.removeprefix(PRODUCTS)]
-        return _with_exports(kind.exports, gemm.text(kind))
-    if name.startswith(CONVOLUTIONS):
-        dtype = named(name.removeprefix(CONVOLUTIONS))
-        return _with_exports(convolution_phases.exports(dtype), convolution_phases.text(dtype))
-    return compile_text({"stub": stub_text, "pool": pool_text}[name](host().triple))
-
-
-def _with_exports(exports: Sequence[str], text: str) -> bytes:
-    """Object code behind a line of the functions it has and a line of those it needs."""
-    needed = dict.fromkeys(re.findall(r"^declare .*@(weft_tile_\w+)\(", text, re.MULTILINE))
-    return f"{' '.join(exports)}\n{' '.join(needed)}\n".encode() + compile_text(text)
-
-
-@functools.cache
-def _shared(name: str) -> Library:
-    """Matrix products or convolutions of a dtype, which programs are linked to."""
-    names, needed, code = _support(name).split(b"\n", 2)
-    imports = {tile: support(tile) for tile in needed.decode().split()}
-    imports[PARALLEL] = caller().pool.parallel
-    return Library(code, names.decode().split(), imports)
-
-
-def support(name: str) -> int:
-    """The address of a function that programs import: `weft_<what>_<dtype>`, perhaps with more
-    behind it, or one of BLAS or LAPACK.
-    """
-    if not name.startswith("weft_"):
-        return symbols.address(name)
-    _, what, dtype, *_ = name.split("_")
-    return _shared(f"{CONVOLUTIONS if what == 'conv' else PRODUCTS}{dtype}").address(name)
-
-
-def compile_text(text: str) -> bytes:
-    """Object code of LLVM text, from the disk if it was compiled before."""
-    from weft.compiler.lower.llvm import driver
-
-    key = _key(driver.host().key, text)
-    found = disk().get(key)
-    if found is None:
-        found = driver.compile_text(text)
-        disk().put(key, found)
-    return found
-
-
-def _key(target: str, text: str) -> str:
-    return hashlib.blake2b(f"{target}\n{text}".encode(), digest_size=20).hexdigest()
 
 
 class CpuProgram:
@@ -193,7 +103,12 @@ class CpuProgram:
 
         with uncollected():
             artifact, code = native.lower(
-                self.graph, compile_text, dict(key), self.donated, products=self._products
+                self.graph,
+                compile_texts,
+                dict(key),
+                self.donated,
+                products=self._products,
+                most_parts=available_cores(),
             )
         if not key:
             self._code = code

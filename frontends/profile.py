@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.compiler.abi import CLOCKS
-from weft.compiler.ir import dims
 from weft.compiler.ir.graph import Graph, Op
 from weft.compiler.loops.group import Node, Single
 from weft.compiler.loops.storage import RegionPlan
 from weft.compiler.lower.choice import Products
+from weft.compiler.lower.steps import product_steps
 from weft.frontends.report import node_lines
 
 
@@ -68,11 +68,11 @@ def profile(
 ) -> Profile:
     """Compile the graph with clocks, and call it: `arguments` gives those of a call."""
     from weft.compiler.lower import native
-    from weft.frontends.native import caller, compile_text, support
+    from weft.frontends.machine_code import caller, compile_texts, support
     from weft.runtime.program import NativeProgram
 
     artifact, code = native.lower(
-        graph, compile_text, {}, donated, is_timed=True, products=products
+        graph, compile_texts, {}, donated, is_timed=True, products=products
     )
     cycles = (ctypes.c_int64 * max(len(code.clocks), 1))()
     address = ctypes.addressof(cycles)
@@ -118,25 +118,11 @@ def _flops(node: Node, times: int | None) -> int | None:
     return None if count is None else 2 * count * times
 
 
-def product_steps(op: Op) -> int | None:
-    """The multiplications of a matrix product or a convolution, if they are known."""
-    match op.name:
-        case "dot_general":
-            lhs = op.operands[0].type.shape
-            terms = dims.product(lhs[axis] for axis in op.attributes["lhs_contract"])
-        case "convolution":
-            terms = dims.product(op.operands[1].type.shape[1:])
-        case _:
-            return None
-    total = dims.product(op.results[0].type.shape) * terms
-    return total if isinstance(total, int) else None
-
-
 def _seconds_per_cycle() -> float:
     """How long a step of the clock that programs read takes, measured."""
     from weft.compiler.lower.llvm.emit import Module
     from weft.compiler.lower.llvm.types import I64
-    from weft.frontends.native import compile_text
+    from weft.frontends.machine_code import compile_text
     from weft.runtime.native import Library
 
     module = Module()

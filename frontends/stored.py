@@ -202,7 +202,7 @@ def encode(stored: Stored) -> bytes:
         "parameters": [_type_data(type) for type in artifact.signature.parameters],
         "results": [_type_data(type) for type in artifact.signature.results],
         "output": _output_data(example),
-        "code": len(native.code),
+        "code": [len(image) for image in native.code],
         "constants": [
             [dtypes.dtype(constant.dtype).name, constant.shape, constant.nbytes]
             for constant in native.constants
@@ -220,7 +220,7 @@ def encode(stored: Stored) -> bytes:
     }
     text = json.dumps(head, separators=(",", ":")).encode()
     constants = [np.ascontiguousarray(constant).tobytes() for constant in native.constants]
-    return b"".join([_HEAD, _LENGTH.pack(len(text)), text, native.code, *constants])
+    return b"".join([_HEAD, _LENGTH.pack(len(text)), text, *native.code, *constants])
 
 
 def decode(data: bytes) -> Stored:
@@ -231,10 +231,13 @@ def decode(data: bytes) -> Stored:
     (length,) = _LENGTH.unpack_from(data, len(_HEAD))
     head = json.loads(data[start : start + length])
     place = start + length
-    code = data[place : place + head["code"]]
+    code = []
+    for size in head["code"]:
+        code.append(data[place : place + size])
+        place += size
     native = Native(
-        code=code,
-        constants=_constants(head["constants"], data, place + len(code)),
+        code=tuple(code),
+        constants=_constants(head["constants"], data, place),
         symbols=tuple(head["symbols"]),
         strides=tuple((name, number, axis) for name, number, axis in head["strides"]),
         defined=tuple(head["defined"]),

@@ -22,7 +22,7 @@ import numpy as np
 
 from weft.compiler.ir.dtypes import named
 from weft.compiler.lower.choice import LEAST_GAIN, Point, Products
-from weft.frontends import native
+from weft.frontends import machine_code
 from weft.runtime.threads import get_num_threads, threads
 
 VERSION: Final = 1
@@ -79,11 +79,11 @@ def blas() -> str:
 
 def keep(table: Table) -> Path | None:
     """Leave a table for later compiles; where it is, if it could be written."""
-    return native.disk().put_table(_name(table.threads), encode(table))
+    return machine_code.disk().put_table(_name(table.threads), encode(table))
 
 
 def _found(count: int) -> Table | None:
-    content = native.disk().table(_name(count))
+    content = machine_code.disk().table(_name(count))
     if content is None:
         return None
     table = decode(content)

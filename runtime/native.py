@@ -34,12 +34,18 @@ class Library:
     __slots__ = ("_tracker", "_addresses")
 
     def __init__(
-        self, code: bytes, exports: Sequence[str], imports: Mapping[str, int] | None = None
+        self,
+        code: bytes | Sequence[bytes],
+        exports: Sequence[str],
+        imports: Mapping[str, int] | None = None,
     ) -> None:
+        """`code` is an object, or several that are linked together."""
         import llvmlite.binding as llvm
 
         with _lock:
-            builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+            builder = llvm.JITLibraryBuilder().add_current_process()
+            for image in (code,) if isinstance(code, bytes) else code:
+                builder.add_object_img(image)
             for name in exports:
                 builder.export_symbol(name)
             for name, address in (imports or {}).items():

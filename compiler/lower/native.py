@@ -57,17 +57,19 @@ def _specialised(graph: Graph) -> Graph:
 
 def lower(
     graph: Graph,
-    compile_text: Callable[[str], bytes],
+    compile_texts: Callable[[Sequence[str]], Sequence[bytes]],
     strides: Mapping[int, Strides] | None = None,
     donated: Mapping[int, int] | None = None,
     *,
     is_timed: bool = False,
     products: Products | None = None,
+    most_parts: int = 1,
 ) -> tuple[Artifact, Any]:
-    """The graph as machine code made by `compile_text`, and the emitted program for inspection.
+    """The graph as machine code made by `compile_texts`, and the emitted program for inspection.
 
     `strides` tells how parameters lie in memory that are not row-major; `donated` which results may
-    be written over which parameters; `products` how matrices are to be multiplied.
+    be written over which parameters; `products` how matrices are to be multiplied;
+    `most_parts` how many texts the code may be divided into.
     """
     from weft.compiler.lower.llvm.driver import host
     from weft.compiler.lower.llvm.program import emit_program
@@ -77,9 +79,9 @@ def lower(
         graph.parameters[number]: _symbolic(number, kinds)
         for number, kinds in (strides or {}).items()
     }
-    text, code = emit_program(graph, host(), strided, donated, is_timed=is_timed, products=products)
+    code = emit_program(graph, host(), strided, donated, is_timed=is_timed, products=products)
     native = Native(
-        code=compile_text(text),
+        code=tuple(compile_texts(code.module.texts(most_parts))),
         constants=tuple(np.ascontiguousarray(c.array) for c in code.constants),
         symbols=tuple(code.symbols),
         strides=tuple(

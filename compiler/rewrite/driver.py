@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -10,6 +11,7 @@ from weft.compiler.ir.errors import VerifyError
 from weft.compiler.ir.graph import Graph, Op, Result, Value
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.rewrite.edit import edit
+from weft.compiler.rewrite.pattern import may_match
 from weft.compiler.rewrite.rule import Rule
 
 MOST_SWEEPS: Final = 100
@@ -21,15 +23,15 @@ def apply_rules(graph: Graph, rules: Sequence[Rule], fired: Counter[str] | None 
     object if none fired. `fired` counts by name.
     """
     counts = fired if fired is not None else Counter()
-    by_root = _by_root(rules)
+    index = _index(tuple(rules))
     # A rule sees an op and what it is made of: where no rule fired, none will until that changes,
     # and then the op is another one.
     settled: set[Op] = set()
 
     def visit(op: Op) -> Sequence[Value] | None:
-        if op.definition not in by_root or op in settled:
+        if op.definition not in index.by_root or op in settled:
             return None
-        made = _visit(op, by_root, counts)
+        made = _visit(op, index, counts)
         if made is None:
             settled.add(op)
         return made
@@ -43,21 +45,42 @@ def apply_rules(graph: Graph, rules: Sequence[Rule], fired: Counter[str] | None 
     raise VerifyError(f"rules still fire after {MOST_SWEEPS} sweeps, most of all {names}")
 
 
-def _by_root(rules: Sequence[Rule]) -> dict[OpDef, list[Rule]]:
-    by_root: dict[OpDef, list[Rule]] = {}
-    for rule in rules:
-        for root in rule.roots:
-            by_root.setdefault(root, []).append(rule)
-    return by_root
+class _Index:
+    """Rules by the ops they are about, and by the ops that make the operands of these: of the
+    patterns for an op, few fit what its operands are at first sight.
+    """
+
+    __slots__ = ("by_root", "_fitting")
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.by_root: dict[OpDef, list[Rule]] = {}
+        self._fitting: dict[tuple[OpDef | None, ...], list[Rule]] = {}
+        for rule in rules:
+            for root in rule.roots:
+                self.by_root.setdefault(root, []).append(rule)
+
+    def rules(self, op: Op) -> list[Rule]:
+        """Those that may fire, in order."""
+        makers = tuple([v.op.definition if isinstance(v, Result) else None for v in op.operands])
+        key = (op.definition, *makers)
+        found = self._fitting.get(key)
+        if found is None:
+            known = self.by_root.get(op.definition, ())
+            found = [r for r in known if r.pattern is None or may_match(r.pattern, makers)]
+            self._fitting[key] = found
+        return found
 
 
-def _visit(
-    op: Op, by_root: dict[OpDef, list[Rule]], counts: Counter[str]
-) -> Sequence[Value] | None:
+@functools.lru_cache(maxsize=64)
+def _index(rules: tuple[Rule, ...]) -> _Index:
+    return _Index(rules)
+
+
+def _visit(op: Op, index: _Index, counts: Counter[str]) -> Sequence[Value] | None:
     """The op replaced by the first rule that fires, then what it gave by the next, and so on."""
     made: Value | None = None
     for _ in range(MOST_AT_ONE_PLACE):
-        found = _first(op, by_root.get(op.definition, ()), counts)
+        found = _first(op, index.rules(op), counts)
         if found is None:
             break
         made = found

@@ -14,6 +14,14 @@ from weft.compiler.ir.errors import VerifyError
 from weft.compiler.ir.graph import Graph, Op, Region, Value
 from weft.compiler.ir.walk import has_effect
 
+Visit = Callable[[Op], "Sequence[Value] | None"]
+"""(op on the new values) -> values that stand for its results, or None to keep it.
+
+What a visit emits goes into the new region, before the op's place and at its location.
+"""
+
+EditRegion = Callable[[Region], Region]
+
 
 class Editor:
     """The new region while it is made: its builder, and what stands for old values."""
@@ -31,9 +39,10 @@ class Editor:
 
     def current(self, op: Op, regions: Sequence[Region]) -> Op:
         """The op on the new values, the same object if nothing about it is new."""
-        operands = tuple([self.substitution.get(v, v) for v in op.operands])
-        if operands == op.operands and all(map(_is, regions, op.regions)):
+        substitution = self.substitution
+        if substitution.keys().isdisjoint(op.operands) and all(map(_is, regions, op.regions)):
             return op
+        operands = tuple([substitution.get(v, v) for v in op.operands])
         types = tuple([result.type for result in op.results])
         return Op(op.definition, operands, op.attributes, tuple(regions), types, op.location)
 
@@ -46,7 +55,7 @@ class Editor:
     def replace(self, old: Op, values: Sequence[Value]) -> None:
         """Let these values, which must have the same types, stand for an old op's results."""
         for result, value in zip(old.results, values, strict=True):
-            if result.type != value.type:
+            if result.type is not value.type and result.type != value.type:
                 raise VerifyError(
                     f"a rewrite of {old.name} gave {value.type} in place of {result.type}",
                     location=old.location,
@@ -56,15 +65,6 @@ class Editor:
 
 def _is(left: object, right: object) -> bool:
     return left is right
-
-
-Visit = Callable[[Op], "Sequence[Value] | None"]
-"""(op on the new values) -> values that stand for its results, or None to keep it.
-
-What a visit emits goes into the new region, before the op's place and at its location.
-"""
-
-EditRegion = Callable[[Region], Region]
 
 
 def edit(graph: Graph, visit: Visit) -> Graph:
@@ -86,19 +86,21 @@ def edit_region(region: Region, visit: Visit, inner: EditRegion) -> Region:
     ops that nothing needs any more.
     """
     editor = Editor(region)
-    changed = False
-    with editor.builder.active():
+    builder = editor.builder
+    is_changed = False
+    with builder.active():
         for op in region.ops:
-            current = editor.current(op, [inner(nested) for nested in op.regions])
-            editor.builder.location = op.location
+            nested = [inner(nested) for nested in op.regions] if op.regions else ()
+            current = editor.current(op, nested)
+            builder.location = op.location
             replacement = visit(current)
-            if replacement is None:
-                editor.keep(op, current)
-                changed |= current is not op
-            else:
+            if replacement is not None:
                 editor.replace(op, replacement)
-                changed = True
-    if not changed:
+                is_changed = True
+                continue
+            editor.keep(op, current)
+            is_changed |= current is not op
+    if not is_changed:
         return region
     return without_dead_ops(editor.builder.region([editor.value(v) for v in region.results]))
 

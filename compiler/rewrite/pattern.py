@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from weft.compiler.ops import shape
 Number: TypeAlias = bool | int | float | complex
 Bindings: TypeAlias = dict[str, Value]
 Predicate: TypeAlias = Callable[[Any], bool]
+T = TypeVar("T")
 
 
 class Pattern(Value):
@@ -153,7 +154,9 @@ def _solve(pending: Pending, bindings: Bindings) -> Bindings | None:
             if operands is None:
                 return None
             orders = [
-                o for o in _orders(pattern, operands) if all(map(_may_fit, pattern.operands, o))
+                o
+                for o in _orders(pattern, operands)
+                if all(map(_may_fit, pattern.operands, map(_maker, o)))
             ]
             for operands in orders[:-1]:
                 found = _solve(_push(pattern.operands, operands, pending), bindings)
@@ -165,19 +168,32 @@ def _solve(pending: Pending, bindings: Bindings) -> Bindings | None:
     return bindings
 
 
-def _orders(pattern: Application, operands: tuple[Value, ...]) -> list[tuple[Value, ...]]:
+def _orders(pattern: Application, operands: tuple[T, ...]) -> list[tuple[T, ...]]:
     if not pattern.is_commutative:
         return [operands]
     return [operands, (operands[1], operands[0], *operands[2:])]
 
 
-def _may_fit(pattern: Pattern, value: Value) -> bool:
+def may_match(pattern: Application, makers: tuple[OpDef | None, ...]) -> bool:
+    """Whether an op may match whose operands are results of such ops (None: constants and
+    parameters).
+    """
+    if len(makers) != len(pattern.operands):
+        return False
+    return any(all(map(_may_fit, pattern.operands, o)) for o in _orders(pattern, makers))
+
+
+def _may_fit(pattern: Pattern, maker: OpDef | None) -> bool:
     """A look at one level, which most candidates fail, before the search."""
     if isinstance(pattern, Application):
-        return isinstance(value, Result) and value.op.definition is pattern.definition
+        return maker is pattern.definition
     if isinstance(pattern, Literal):
-        return not isinstance(value, Result) or value.op.definition is shape.broadcast
+        return maker is None or maker is shape.broadcast
     return True
+
+
+def _maker(value: Value) -> OpDef | None:
+    return value.op.definition if isinstance(value, Result) else None
 
 
 def _push(patterns: Sequence[Pattern], values: Sequence[Value], rest: Pending) -> Pending:

@@ -28,7 +28,7 @@ from weft.compiler.ir.dtypes import bf16, f64
 from weft.compiler.ir.errors import BoundsError
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.types import ArrayType
-from weft.frontends import native, purity, stored, tree
+from weft.frontends import machine_code, purity, stored, tree
 from weft.frontends.bytecode import global_names
 from weft.frontends.identity import Digest, NoIdentity
 from weft.frontends.stored import Stored, Unstorable, decode, encode
@@ -388,7 +388,7 @@ def test_names_of_globals() -> None:
 @pytest.fixture
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
     cache = Cache(tmp_path / "cache")
-    monkeypatch.setattr(native, "disk", lambda: cache)
+    monkeypatch.setattr(machine_code, "disk", lambda: cache)
     monkeypatch.setattr(stored, "environment", lambda: ("fixed",))
     monkeypatch.setattr(purity, "weft_sources", lambda: "fixed")
     return cache
@@ -456,7 +456,7 @@ def test_objects_that_refuse_to_be_looked_at(disk: Cache) -> None:
 
 
 def test_without_a_directory_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "disk", lambda: Cache(None))
+    monkeypatch.setattr(machine_code, "disk", lambda: Cache(None))
     assert "no cache directory" in _note(wf.jit(lambda x: x + 1), np.ones(3))
 
 
@@ -471,7 +471,7 @@ def example(**changes: Any) -> Stored:
     n = wf.spec("f64[n, 2*n + 1]").shape
     _, out_tree = tree.flatten({"b": 0, "a": [1, (None,)]})
     native_part = Native(
-        code=b"code",
+        code=(b"code",),
         constants=(np.arange(3, dtype=bf16.numpy), np.array(1.5), np.zeros((0, 2), np.int8)),
         symbols=("n",),
         strides=(("stride.0.1", 0, 1),),

@@ -16,7 +16,7 @@ import weft as wf
 from weft.__main__ import main
 from weft.compiler.abi import BlasThreads
 from weft.compiler.lower.choice import Point, Products
-from weft.frontends import native, purity, stored, tuning
+from weft.frontends import machine_code, purity, stored, tuning
 from weft.frontends.tuning import Table
 from weft.runtime import symbols
 from weft.runtime.cache import Cache
@@ -223,7 +223,7 @@ def test_explain_of_what_the_run_tells() -> None:
 @pytest.fixture
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
     cache = Cache(tmp_path / "cache")
-    monkeypatch.setattr(native, "disk", lambda: cache)
+    monkeypatch.setattr(machine_code, "disk", lambda: cache)
     return cache
 
 
@@ -337,7 +337,7 @@ def test_damaged_and_foreign_tables_count_as_none(disk: Cache) -> None:
 
 
 def test_without_a_directory_there_is_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "disk", lambda: Cache(None))
+    monkeypatch.setattr(machine_code, "disk", lambda: Cache(None))
     assert tuning.keep(table(2.0)) is None
     assert tuning.measured() == Products()
 
@@ -390,7 +390,7 @@ def test_command_line(
 ) -> None:
     folder = tmp_path / "cache"
     monkeypatch.setenv("WEFT_CACHE_DIR", str(folder))
-    monkeypatch.setattr(native, "disk", lambda: Cache(folder))
+    monkeypatch.setattr(machine_code, "disk", lambda: Cache(folder))
     asked: list[float] = []
 
     def tune(seconds: float) -> list[Table]:
@@ -411,7 +411,7 @@ def test_command_line(
     assert not path.exists()
     assert main(["cache"]) == 0
     assert capsys.readouterr().out.count("table of") == 1
-    monkeypatch.setattr(native, "disk", lambda: Cache(None))
+    monkeypatch.setattr(machine_code, "disk", lambda: Cache(None))
     assert main(["tune"]) == 1
 
 

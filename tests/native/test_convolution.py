@@ -11,7 +11,7 @@ import pytest
 
 import weft as wf
 from weft.compiler.lower import native
-from weft.frontends.native import compile_text
+from weft.frontends.machine_code import compile_texts
 
 Array = np.ndarray[Any, Any]
 
@@ -97,5 +97,5 @@ def test_second_derivatives() -> None:
 
 def test_programs_that_only_convolve_use_threads() -> None:
     x, w, _ = LAYERS["3x3"]
-    artifact, _ = native.lower(wf.trace(wf.conv)(x, w), compile_text)
+    artifact, _ = native.lower(wf.trace(wf.conv)(x, w), compile_texts)
     assert artifact.native is not None and artifact.native.is_parallel

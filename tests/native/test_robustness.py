@@ -171,7 +171,7 @@ def test_fork_in_the_middle_of_calls_of_other_threads() -> None:
 
 COMPILES = """
 import numpy as np, weft as wf
-from weft.frontends.native import disk
+from weft.frontends.machine_code import disk
 for size in (5, 40, 129):
     x = np.arange(float(size))
     f = wf.jit(lambda x: np.sort(np.sin(x))[::-1] + np.cumsum(x) * size)

@@ -223,7 +223,7 @@ class Env:
         """Let several threads call `name(run, *captured, begin, end)` on ranges up to `count`."""
         task = f"{name}.task"
         parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
-        g = self.module.function(task, VOID, parameters, internal=True)
+        g = self.module.function(task, VOID, parameters, internal=True, glue=True)
         run, data, begin, end = g.arguments
         values = unpacked(g, data, captured)
         g.call(name, VOID, [run, *values, begin, end])

@@ -22,6 +22,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.compiler.lower.llvm import parts
+from weft.compiler.lower.llvm.blocks import Loop, Otherwise
 from weft.compiler.lower.llvm.constants import constant_text
 from weft.compiler.lower.llvm.types import I1, I8, I64, PTR, VOID, Type
 from weft.compiler.lower.llvm.value import Operand as Operand
@@ -32,6 +34,10 @@ INLINED: Final = "alwaysinline"
 # Calls of a function of numbers, or of vectors, up to which it takes their place: beyond, code
 # outgrows the instruction cache (measured on loops with 60 sines), or takes long to compile.
 MOST_INLINED: Final = (32, 256)
+# Code that runs once per kernel is not optimised in modules of more lines than this, where it took
+# a quarter of LLVM's time.
+LARGE: Final = 1000
+UNOPTIMISED: Final = "noinline optnone"
 
 _COMPARE: Final = {
     "eq": ("oeq", "eq", "eq"),
@@ -57,7 +63,9 @@ class Function:
         internal: bool = False,
         parameter_attributes: str = "",
         flags: str = "contract",
+        glue: bool = False,
     ) -> None:
+        """`glue` says that it does little but call others, and is not called in loops."""
         self.module = module
         self.name = name
         self.result = result
@@ -66,6 +74,8 @@ class Function:
         self.internal = internal
         self.parameter_attributes = parameter_attributes
         self.flags = flags
+        self.is_glue = glue
+        self.has_loops = False
         self.arguments = [V(self, f"%{name}", type) for name, type in parameters]
         self._stack: list[str] = []
         self._lines: list[str] = []
@@ -74,13 +84,24 @@ class Function:
 
     # --- text ---
 
-    def text(self) -> str:
+    @property
+    def length(self) -> int:
+        """The number of its lines."""
+        return len(self._stack) + len(self._lines)
+
+    def declaration(self) -> str:
+        """How another module makes the function known."""
+        types = ", ".join(type.text for _, type in self.parameters)
+        return f"declare {self.result.text} @{self.name}({types})"
+
+    def text(self, *, is_exported: bool = False) -> str:
+        """The definition; one that is exported can be called from other modules."""
         pointers = f" {self.parameter_attributes}" if self.parameter_attributes else ""
         parameters = ", ".join(
             f"{type.text}{pointers if type.is_pointer else ''} %{name}"
             for name, type in self.parameters
         )
-        linkage = "internal " if self.internal else ""
+        linkage = "internal " if self.internal and not is_exported else ""
         head = f"define {linkage}{self.result.text} @{self.name}({parameters}) {self.attributes} {{"
         return "\n".join([head, "entry:", *self._stack, *self._lines, "}"])
 
@@ -413,6 +434,7 @@ class Function:
         """A loop whose i64 counter is given to the `with` block; upwards, as long as it is below
         `stop`.
         """
+        self.has_loops = True
         first, last = self.const(start, I64), self.const(stop, I64)
         head, body, done = self.label("loop"), self.label("body"), self.label("done")
         before = self._block
@@ -434,6 +456,7 @@ class Function:
     @contextmanager
     def loop_while(self) -> Iterator[Loop]:
         """A loop that goes on until `loop.stop_unless(condition)` or `loop.stop_if` ends it."""
+        self.has_loops = True
         head, done = self.label("while"), self.label("end")
         self.jump(head)
         self.begin(head)
@@ -469,43 +492,6 @@ class Function:
         assert choice.was_used, "call choice.otherwise() once inside the block"
         self.jump(done)
         self.begin(done)
-
-
-class Loop:
-    """What ends a `loop_while`."""
-
-    __slots__ = ("f", "done")
-
-    def __init__(self, f: Function, done: str) -> None:
-        self.f = f
-        self.done = done
-
-    def stop_unless(self, condition: V) -> None:
-        following = self.f.label("next")
-        self.f.branch(condition, following, self.done)
-        self.f.begin(following)
-
-    def stop_if(self, condition: V) -> None:
-        following = self.f.label("next")
-        self.f.branch(condition, self.done, following)
-        self.f.begin(following)
-
-
-class Otherwise:
-    """The switch to the second block of `Function.otherwise`."""
-
-    __slots__ = ("f", "other", "done", "was_used")
-
-    def __init__(self, f: Function, other: str, done: str) -> None:
-        self.f = f
-        self.other = other
-        self.done = done
-        self.was_used = False
-
-    def otherwise(self) -> None:
-        self.was_used = True
-        self.f.jump(self.done)
-        self.f.begin(self.other)
 
 
 class Module:
@@ -571,10 +557,23 @@ class Module:
             self._globals.append(line)
 
     def text(self) -> str:
-        declared = [text for name, text in self._declarations.items() if name not in self.functions]
+        """Everything, as LLVM reads it."""
+        return self.texts(1)[0]
+
+    def texts(self, most: int) -> list[str]:
+        """The module in up to `most` parts, which can be compiled at the same time and are linked
+        together.
+        """
+        self._settle()
+        outside = {n: text for n, text in self._declarations.items() if n not in self.functions}
+        return parts.texts(list(self.functions.values()), outside, self._globals, most)
+
+    def _settle(self) -> None:
+        """Decide which functions are inlined, and which are not worth optimising."""
+        is_large = sum(function.length for function in self.functions.values()) > LARGE
         for name, function in self.functions.items():
             most = MOST_INLINED[function.result.lanes > 0]
             if function.attributes == INLINED and self.calls[name] > most:
                 function.attributes = "noinline"
-        bodies = [function.text() for function in self.functions.values()]
-        return "\n".join([*self._globals, *declared, *bodies]) + "\n"
+            if is_large and function.is_glue and not function.has_loops:
+                function.attributes = UNOPTIMISED

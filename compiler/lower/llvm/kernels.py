@@ -72,7 +72,7 @@ class KernelCode:
 
     def _emit_run(self) -> None:
         f = self.module.function(
-            f"{self.name}.run", VOID, self.parameters.declared(), internal=True
+            f"{self.name}.run", VOID, self.parameters.declared(), internal=True, glue=True
         )
         run, *values = f.arguments
         _, _, symbols = self.parameters.unpack(values)
@@ -103,7 +103,7 @@ class KernelCode:
         name = self._followers.setdefault(rows, f"{self.name}.rows{len(self._followers)}")
         if name not in self.module.functions:
             parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
-            f = self.module.function(name, VOID, parameters, internal=True)
+            f = self.module.function(name, VOID, parameters, internal=True, glue=True)
             run, data, begin, end = f.arguments
             values = unpacked(f, data, captured)
             sizes = Sizes(f, self.parameters.unpack(values)[2])

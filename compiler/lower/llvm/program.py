@@ -101,11 +101,11 @@ class ProgramCode:
 
     # --- functions ---
 
-    def emit(self) -> str:
-        """The whole module as text."""
+    def emit(self) -> None:
+        """Write the whole module."""
         self._emit_arena_bytes()
         names = ("run", "arguments", "numbers", "results", "arena")
-        f = self.module.function("entry", I64, [(name, PTR) for name in names])
+        f = self.module.function("entry", I64, [(name, PTR) for name in names], glue=True)
         run, arguments, numbers, results, arena = f.arguments
         sizes = Sizes(f, self._symbol_values(f, numbers))
         code = RegionCode(self, self.plan, f, run, sizes, arena)
@@ -125,7 +125,6 @@ class ProgramCode:
             at = f.element(numbers, I64, len(self.symbols) + place)
             f.store(code.sizes.symbols[name], at)
         f.ret(f.load(f.element(run, I64, int(Run.ERROR)), I64))
-        return self.module.text()
 
     def is_late(self, result: Value) -> bool:
         """Whether only the run tells the size of a result."""
@@ -207,11 +206,12 @@ def emit_program(
     *,
     is_timed: bool = False,
     products: Products | None = None,
-) -> tuple[str, ProgramCode]:
-    """LLVM text of a graph, and what goes with it. `strided` gives the strides of parameters that
-    are not row-major, `donated` which results may take the memory of which parameters; a timed
+) -> ProgramCode:
+    """The LLVM module of a graph, and what goes with it. `strided` gives the strides of parameters
+    that are not row-major, `donated` which results may take the memory of which parameters; a timed
     program counts the time of each node; `products` says how matrices are multiplied.
     """
     choice = products or Products()
     code = ProgramCode(graph, target, strided or {}, donated or {}, is_timed, choice)
-    return code.emit(), code
+    code.emit()
+    return code

@@ -370,7 +370,7 @@ class RegionCode:
         pointers += ["task", "data"] if is_followed else []
         parameters = [("run", PTR), *[(pointer, PTR) for pointer in pointers]]
         parameters += [(f"s.{symbol}", I64) for symbol in symbols]
-        f = self.program.module.function(name, VOID, parameters, internal=True)
+        f = self.program.module.function(name, VOID, parameters, internal=True, glue=True)
         run, *rest = f.arguments
         sizes = Sizes(f, dict(zip(symbols, rest[len(pointers) :], strict=True)))
         follower = Follower(*rest[len(values) : len(pointers)]) if is_followed else None

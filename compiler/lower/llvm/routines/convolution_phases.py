@@ -43,11 +43,11 @@ def symbol(dtype: DType) -> str:
     return f"weft_conv_{dtype.name}"
 
 
-def text(dtype: DType) -> str:
+def module_of(dtype: DType) -> Module:
     """The module with the function of a dtype."""
     module = Module()
     define(module, dtype)
-    return module.text()
+    return module
 
 
 def exports(dtype: DType) -> list[str]:

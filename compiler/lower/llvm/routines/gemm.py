@@ -112,11 +112,11 @@ def kind_of(lhs: DType, rhs: DType, result: DType) -> Kind | None:
     return KINDS.get(kind.name)
 
 
-def text(kind: Kind) -> str:
+def module_of(kind: Kind) -> Module:
     """The module of a kind."""
     module = Module()
     define(module, kind)
-    return module.text()
+    return module
 
 
 def call(
