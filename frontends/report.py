@@ -179,8 +179,8 @@ def _explain_region(
         if key in seen or refusal.producer.results[0] not in stored:
             continue
         seen.add(key)
-        into = f" into {_named(refusal.consumer)}" if refusal.consumer is not None else ""
-        lines.append(f"{indent}not fused: {_named(refusal.producer)}{into}: {refusal.reason}")
+        lines.append(f"{indent}not fused, {refusal.reason}: {_named(refusal.producer)}")
+        lines += [f"{indent}  into {_named(consumer)}" for consumer in refusal.consumers]
 
 
 def node_lines(node: Node, ways: Mapping[Op, str]) -> list[str]:

@@ -89,8 +89,8 @@ Node: TypeAlias = "Group | Single | Assembly"
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why two ops were not fused."""
+    """Why an op was not fused into those that read it."""
 
     producer: Op
-    consumer: Op | None
+    consumers: tuple[Op, ...]
     reason: str

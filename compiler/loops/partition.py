@@ -190,11 +190,11 @@ class Partition:
     def _may_inline(self, op: Op, result: Result, groups: dict[Group, dict[Place, None]]) -> bool:
         weight = self._weights[result]
         if len(groups) > 1 and weight > 2 and not self._is_pairwise(result, len(groups)):
-            self._refuse(op, None, "its value is used by several kernels")
+            self._refuse(op, groups, "its value is used by several kernels")
             return False
         for group, places in groups.items():
             if len(group.entries) + len(places) > MOST_ENTRIES:
-                self._refuse(op, group, "the kernel would become too large")
+                self._refuse(op, (group,), "the kernel would become too large")
                 return False
             if not self._is_bounded(op, result, group, places):
                 return False
@@ -205,10 +205,10 @@ class Partition:
         weight = self._weights[result]
         times = len(places) / spread(places)
         if (times - 1) * weight > REPEATED_COST and not self._is_pairwise(result, round(times)):
-            self._refuse(op, group, f"it would be computed {times:.0f} times per element")
+            self._refuse(op, (group,), f"it would be computed {times:.0f} times per element")
             return False
         if weight > 2 and any(is_repeated(place, group) for place in places):
-            self._refuse(op, group, "it would be computed again in every step of an outer loop")
+            self._refuse(op, (group,), "it would be computed again in every step of an outer loop")
             return False
         return True
 
@@ -314,7 +314,7 @@ class Partition:
         if not all(sizes) or self._would_wait_for_itself(result, group):
             return False
         if goes_down_columns(group, loops) and not is_at_most(bytes_of(result), COLUMN_BYTES):
-            self._refuse(op, group, "the kernel goes through it column by column")
+            self._refuse(op, (group,), "the kernel goes through it column by column")
             return False
         return True
 
@@ -368,14 +368,14 @@ class Partition:
             return False
         outer = tuple(loop for loop in group.loops if loop in loops or loop.size == 1)
         if group.outer is not None and group.outer != outer:
-            self._refuse(op, group, "the kernel reduces over other axes already")
+            self._refuse(op, (group,), "the kernel reduces over other axes already")
             return False
         sizes = reduced_sizes(op)
         if short_axes(result.type.shape) and self._weights.get(op.operands[0], 0) > REPEATED_COST:
-            self._refuse(op, group, "its short last axis is written out in a kernel of its own")
+            self._refuse(op, (group,), "its short last axis is written out in a kernel of its own")
             return False
         if not fits_row(sizes, [loop.size for loop in outer]):
-            self._refuse(op, group, "its rows are too long to go through twice, or too few")
+            self._refuse(op, (group,), "its rows are too long to go through twice, or too few")
             return False
         if any(store.place.loops.isdisjoint(outer) and outer for store in group.stores):
             return False
@@ -567,12 +567,10 @@ class Partition:
                 return home
         return group
 
-    def _refuse(self, producer: Op, group: Group | None, reason: str) -> None:
-        consumer = None
-        if group is not None and group.stores:
-            target = group.stores[0].target
-            consumer = target.op if isinstance(target, Result) else None
-        self.refusals.append(Refusal(producer, consumer, reason))
+    def _refuse(self, producer: Op, groups: Iterable[Group], reason: str) -> None:
+        targets = [group.stores[0].target for group in groups if group.stores]
+        consumers = dict.fromkeys(t.op for t in targets if isinstance(t, Result))
+        self.refusals.append(Refusal(producer, tuple(consumers), reason))
 
     def resolve(self, value: Value) -> Value:
         """The value whose array holds another's elements."""

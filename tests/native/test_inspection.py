@@ -58,9 +58,12 @@ def test_explain_names_kernels_and_lines() -> None:
 def test_explain_says_why_ops_were_not_fused() -> None:
     f = wf.jit(several)
     f(X)
-    (found,) = [part for part in f.explain().splitlines() if "not fused" in part]
-    assert f"exp at {__file__}:{line(several, 'shared')}" in found
-    assert "used by several kernels" in found
+    lines = f.explain().splitlines()
+    (number,) = [n for n, part in enumerate(lines) if "not fused" in part]
+    assert f"exp at {__file__}:{line(several, 'shared')}" in lines[number]
+    assert "used by several kernels" in lines[number]
+    into = [part for part in lines[number + 1 :] if part.strip().startswith("into ")]
+    assert len(into) >= 2 and all(f"{__file__}:" in part for part in into)
 
 
 def test_explain_shows_the_bodies_of_loops() -> None:
