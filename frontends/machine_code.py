@@ -184,19 +184,24 @@ def _shared_key(name: str) -> str | None:
 
 def _texts(name: str) -> tuple[list[str], list[str]]:
     """The LLVM texts of shared code, and the functions that it is known by."""
-    from weft.compiler.ir.dtypes import named
     from weft.compiler.lower.llvm.driver import host
-    from weft.compiler.lower.llvm.routines import convolution_phases, gemm
-    from weft.compiler.lower.llvm.support.pool import pool_text
-    from weft.compiler.lower.llvm.support.stub import stub_text
 
     if name == STUB:
+        from weft.compiler.lower.llvm.support.stub import stub_text
+
         return [stub_text(host().triple)], []
     if name == POOL:
+        from weft.compiler.lower.llvm.support.pool import pool_text
+
         return [pool_text(host().triple)], []
     if name.startswith(PRODUCTS):
+        from weft.compiler.lower.llvm.routines import gemm
+
         kind = gemm.KINDS[name.removeprefix(PRODUCTS)]
         return gemm.module_of(kind).texts(available_cores()), list(kind.exports)
+    from weft.compiler.ir.dtypes import named
+    from weft.compiler.lower.llvm.routines import convolution_phases
+
     dtype = named(name.removeprefix(CONVOLUTIONS))
     module = convolution_phases.module_of(dtype)
     return module.texts(available_cores()), convolution_phases.exports(dtype)

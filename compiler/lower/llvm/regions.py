@@ -385,7 +385,7 @@ class RegionCode:
             held = tuple(sizes.operand(step) for step in steps)
             arrays.append(Array(rest[number], value.type.dtype, shape, held))
         count = len(op.operands)
-        routines.TABLE[op.name](f, env, op, arrays[:count], arrays[count:])
+        routines.routine(op.name)(f, env, op, arrays[:count], arrays[count:])
         program.notes[name] = ", ".join(dict.fromkeys(env.notes))
         f.ret()
 

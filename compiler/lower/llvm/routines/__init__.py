@@ -7,7 +7,8 @@ Operands may have any strides; results are row-major and share no memory with op
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from weft.compiler.ir.graph import Op
@@ -16,32 +17,30 @@ from weft.compiler.lower.llvm.emit import Function
 
 Routine: TypeAlias = Callable[[Function, Env, Op, list[Array], list[Array]], None]
 
-_FAMILIES: Final = (
-    "contraction",
-    "convolution",
-    "cumulative",
-    "fourier",
-    "linalg",
-    "ordering",
-    "windows",
+# Which file has the emitter of an op. A family is loaded when one of its ops is first met: most
+# programs have products and nothing else of these.
+FAMILIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "contraction": ("dot_general",),
+        "convolution": ("convolution",),
+        "cumulative": (
+            *("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"),
+            "linear_recurrence",
+        ),
+        "fourier": ("fft",),
+        "linalg": (
+            *("cholesky", "eigh", "lu", "qr", "slogdet", "solve", "svd"),
+            "triangular_solve",
+        ),
+        "ordering": ("sort", "top_k", "searchsorted"),
+        "windows": ("reduce_window", "window_argmax"),
+    }
 )
+_HOMES: Final = {name: family for family, names in FAMILIES.items() for name in names}
 
 
-class _Table(dict[str, Routine]):
-    """Filled from the families when a routine is first asked for."""
-
-    def __missing__(self, name: str) -> Routine:
-        for family in _FAMILIES:
-            try:
-                module = importlib.import_module(f"{__name__}.{family}")
-            except ModuleNotFoundError:
-                continue
-            self.update(module.ROUTINES)
-        return self.get(name) or _unknown(name)
-
-
-def _unknown(name: str) -> Routine:
-    raise KeyError(name)
-
-
-TABLE: Final[dict[str, Routine]] = _Table()
+def routine(name: str) -> Routine:
+    """The emitter of an op."""
+    module = importlib.import_module(f"{__name__}.{_HOMES[name]}")
+    found: Routine = module.ROUTINES[name]
+    return found
