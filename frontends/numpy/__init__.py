@@ -1,7 +1,7 @@
 """The NumPy surface as a module: NumPy's names, for use inside and outside of traces.
 
-Outside of a trace each function computes at once and returns NumPy arrays. `linalg` and `fft` are
-here too.
+Outside of a trace functions that make arrays give a `weft.Array`, and so do all others of one; of
+NumPy arrays they compute NumPy arrays at once. `linalg` and `fft` are here too.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy
 from weft.frontends.functions.namespace import MAIN, UFUNC_NAMES
 from weft.frontends.numpy import fft as fft
 from weft.frontends.numpy import linalg as linalg
+from weft.frontends.numpy.info import Info
 from weft.frontends.numpy.surface import surface, ufunc_surface
 
 CONSTANTS = ("pi", "e", "euler_gamma", "inf", "nan", "newaxis")
@@ -26,6 +27,11 @@ globals().update(ufunc_surface(UFUNC_NAMES))
 globals().update({name: getattr(numpy, name) for name in (*CONSTANTS, *TYPES)})
 
 __all__ = sorted({*MAIN, *UFUNC_NAMES, *CONSTANTS, *TYPES, "fft", "linalg"})
+
+
+def __array_namespace_info__() -> Info:
+    """What the array API asks about a namespace."""
+    return Info()
 
 
 def __getattr__(name: str) -> Any:

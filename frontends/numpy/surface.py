@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from weft.frontends.eager import eager
 from weft.frontends.functions.ufuncs import apply_ufunc
 
+# Functions that make arrays of something else.
+CREATION: Final = frozenset(
+    ("array", "asarray", "empty", "full", "ones", "zeros", "eye", "identity", "tri")
+    + ("arange", "linspace", "logspace", "geomspace")
+)
+
 
 def surface(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     """The functions, usable outside of traces too."""
-    return {name: eager(function) for name, function in functions.items()}
+    return {name: eager(function, creates=name in CREATION) for name, function in functions.items()}
 
 
 def ufunc_surface(ufuncs: Mapping[str, np.ufunc]) -> dict[str, Callable[..., Any]]:

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from weft.frontends.jacobians import jacfwd as jacfwd
     from weft.frontends.jacobians import jacobian as jacobian
     from weft.frontends.jacobians import jacrev as jacrev
+    from weft.frontends.lazy import Array as Array
     from weft.frontends.rewriting import rewrite as rewrite
     from weft.frontends.sparse_derivatives import sparse_hessian as sparse_hessian
     from weft.frontends.sparse_derivatives import sparse_jacobian as sparse_jacobian
@@ -91,6 +92,7 @@ _MODULES = {
     "weft.frontends.custom": "custom_jvp custom_vjp straight_through",
     "weft.frontends.differentiation": "jvp linear_transpose linearize vjp",
     "weft.frontends.gradients": "grad value_and_grad",
+    "weft.frontends.lazy": "Array",
     "weft.frontends.jacobians": "hessian hvp jacfwd jacobian jacrev",
     "weft.frontends.rewriting": "rewrite",
     "weft.frontends.sparse_derivatives": "sparse_hessian sparse_jacobian sparsity_pattern",

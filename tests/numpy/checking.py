@@ -227,7 +227,7 @@ class _Comparison:
             assert len(actual) == len(expected)
             for one, other in zip(actual, expected, strict=True):
                 self.results(one, other)
-        elif isinstance(actual, np.ndarray | np.generic):
+        elif isinstance(actual, np.ndarray | np.generic | wf.Array):
             self.arrays(np.asarray(actual), np.asarray(expected))
         else:
             assert type(actual) is type(expected), f"{actual!r}, expected {expected!r}"
