@@ -3,7 +3,7 @@
 `minimax(function, powers, low, high, weight)` gives c with the least largest value of
 |weight(x) * (function(x) - sum(c[i] * x ** powers[i]))|. With `bits` the coefficients are rounded
 one after the other, the most significant first, and the rest is fitted again after each one, so
-that later ones make up for the rounding of earlier ones.
+that later ones make up for the rounding of earlier ones. `rational` fits a quotient of two.
 
     from mpmath import mp, exp
     minimax(lambda r: (exp(r) - 1 - r) / r**2, range(10), -0.3466, 0.3466, lambda r: r**2 / exp(r))
@@ -51,6 +51,61 @@ def minimax(
             fitted[other] += change
     worst = max(fabs(e) for e in _errors(grid, values, weights, powers, fitted))
     return [float(c) for c in fitted], float(log(worst, 2))
+
+
+def rational(
+    function: Map, over: int, under: int, low: float, high: float, weight: Map = lambda x: 1
+) -> tuple[list[float], list[float], float]:
+    """Coefficients of polynomials of these degrees whose quotient has the least largest weighted
+    error, the last one of the denominator 1; and the base-2 logarithm of that error.
+    """
+    mp.prec = 250
+    points = 600
+    grid = [
+        mpf(low) + (mpf(high) - low) * (1 - cos(pi * (i + 0.5) / points)) / 2 for i in range(points)
+    ]
+    values, weights = [function(x) for x in grid], [fabs(weight(x)) for x in grid]
+    count = over + under + 2
+    chosen = [round((points - 1) * (i + 0.5) / count) for i in range(count)]
+    for _ in range(40):
+        nodes = [(grid[i], values[i], (-1) ** row / weights[i]) for row, i in enumerate(chosen)]
+        top, bottom = _levelled(nodes, over, under)
+        errors = [
+            w * (_at(top, x) / _at(bottom, x) - v)
+            for x, v, w in zip(grid, values, weights, strict=True)
+        ]
+        following = _extrema(errors, count)
+        if following == chosen:
+            break
+        chosen = following
+    scaled = [[float(c / bottom[-1]) for c in part] for part in (top, bottom)]
+    return scaled[0], scaled[1], float(log(max(fabs(e) for e in errors), 2))
+
+
+def _levelled(
+    nodes: list[tuple[Real, Real, Real]], over: int, under: int
+) -> tuple[list[Real], list[Real]]:
+    """The quotient that is off by one level times each node's unit. The level multiplies the
+    unknown denominator, so it is put in as found before until it stays.
+    """
+    count, level = over + under + 2, mpf(0)
+    for _ in range(8):
+        system, right = matrix(count, count), matrix(count, 1)
+        for row, (x, value, unit) in enumerate(nodes):
+            for power in range(over + 1):
+                system[row, power] = x**power
+            for power in range(1, under + 1):
+                system[row, over + power] = -(value + level * unit) * x**power
+            system[row, count - 1] = -unit
+            right[row] = value
+        solution = lu_solve(system, right)
+        level = solution[count - 1]
+    found = [solution[i] for i in range(count - 1)]
+    return found[: over + 1], [mpf(1), *found[over + 1 :]]
+
+
+def _at(coefficients: list[Real], x: Real) -> Real:
+    return sum(c * x**power for power, c in enumerate(coefficients))
 
 
 def _errors(

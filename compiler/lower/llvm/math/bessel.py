@@ -1,6 +1,6 @@
 """Modified Bessel functions of the first kind, scaled by e ** -|x|, on floats of any lanes.
 
-Errors are within 4 ulp in f64 and 2.5 in f32.
+Errors are within 2 ulp.
 """
 
 from __future__ import annotations
@@ -12,74 +12,78 @@ from typing import Final
 from weft.compiler.lower.llvm.emit import Function, V
 from weft.compiler.lower.llvm.math.exponential import exp_parts, reduced, scaled_normal
 from weft.compiler.lower.llvm.math.polynomial import (
+    Pair,
     by_width,
     fast_two_sum,
     horner,
     two_chains,
     two_product,
+    two_sum,
 )
 
 _INFINITY: Final = float("inf")
+_BOUND: Final = 8.0  # where one polynomial follows the other
 
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
     """The polynomials of one function in one format."""
 
-    bound: float  # where the second takes over
-    near: Sequence[float]  # I(x), or I(x) / x if it is odd, in powers of x**2
+    near: Sequence[float]  # I(x), or I(x) / x if it is odd, in powers of x**2, up to the bound
     centre: float
     rest: float  # of the first coefficient that follows
     far: Sequence[float]  # I(x) * e ** -x * sqrt(x) in powers of 1 / x - centre
 
 
 _ZERO_DOUBLE: Final = _Fit(
-    bound=12.0,
     near=(
         1.0,
         0.25,
-        0.015625000000000003,
-        0.0004340277777777742,
-        6.781684027779136e-06,
-        6.781684027751484e-08,
-        4.709502797372303e-10,
-        2.4028075472259457e-12,
-        9.385967109931587e-15,
-        2.896902947209053e-17,
-        7.242270600937295e-20,
-        1.4963098332778676e-22,
-        2.5981758916190605e-25,
-        3.838653999956982e-28,
-        4.937662841665009e-31,
-        5.223674056514913e-34,
-        6.288118306709807e-37,
-        1.823334652604162e-40,
-        8.060453222227363e-43,
+        0.015624999999999993,
+        0.00043402777777778643,
+        6.781684027773673e-06,
+        6.781684027880297e-08,
+        4.709502795518219e-10,
+        2.4028075648481963e-12,
+        9.385965951422506e-15,
+        2.8969083598183334e-17,
+        7.242088474674908e-20,
+        1.4967518635080403e-22,
+        2.5905231001964997e-25,
+        3.93054988546704e-28,
+        4.214463288817572e-31,
+        8.532184600129723e-34,
     ),
-    centre=0.046875,
-    rest=-2.6783887914466485e-17,
+    centre=0.0625,
+    rest=-1.8193174995171282e-17,
     far=(
-        0.4013447163692835,
-        0.05271113393036039,
-        0.03286356478372515,
-        0.04022962212572224,
-        0.07724408088730972,
-        0.21102889128216834,
-        0.7812481508912399,
-        3.8367937542811785,
-        24.975158905407557,
-        225.68982941989955,
-        2917.4882937376933,
-        32670.180705873645,
-        -104511.38341583521,
-        -9704116.928126873,
-        -84896921.66772932,
-        531230407.8341452,
-        7913430267.677341,
+        0.4021765094450081,
+        0.05376883173868553,
+        0.03487131504388579,
+        0.0456418664135459,
+        0.0972454397141243,
+        0.3118043715673882,
+        1.4884838327173284,
+        10.556574201170799,
+        92.6192645431514,
+        518.9418783573741,
+        -7522.476752649323,
+        -235668.83864811345,
+        -1424388.2989031263,
+        33863256.227604754,
+        475712160.32852334,
+        -3975620156.6090045,
+        -85326272590.53517,
+        429517984156.2192,
+        10550308753021.521,
+        -39732797958083.42,
+        -820849564334038.5,
+        2599934564602845.0,
+        2.986429830734879e16,
+        -8.442768402511138e16,
     ),
 )
 _ZERO_SINGLE: Final = _Fit(
-    bound=8.0,
     near=(
         1.0,
         0.25,
@@ -115,52 +119,54 @@ _ZERO_GROWTH: Final = (
     -2.395154e-11,
 )
 _ONE_DOUBLE: Final = _Fit(
-    bound=12.0,
     near=(
         0.5,
         0.0625,
-        0.002604166666666667,
-        5.425347222222198e-05,
-        6.781684027778546e-07,
-        5.651403356468427e-09,
-        3.3639305694701504e-11,
-        1.5017547175134812e-13,
-        5.214426151056004e-16,
-        1.4484515381375862e-18,
-        3.2919397361967115e-21,
-        6.234648350764599e-24,
-        9.992686448788895e-27,
-        1.3712211097667917e-29,
-        1.6440565859412845e-32,
-        1.6410957015682578e-35,
-        1.8217241933800427e-38,
-        5.5962738024569807e-42,
-        2.0748769934744191e-44,
+        0.0026041666666666665,
+        5.425347222222244e-05,
+        6.781684027776632e-07,
+        5.651403356511371e-09,
+        3.363930568872378e-11,
+        1.501754723066511e-13,
+        5.214425791817886e-16,
+        1.4484531965215796e-18,
+        3.291884471094981e-21,
+        6.235978357020633e-24,
+        9.969841295530244e-27,
+        1.3984454534625263e-29,
+        1.4313987051374438e-32,
+        2.606947496668726e-35,
     ),
-    centre=0.046875,
-    rest=-1.7976193270479432e-17,
+    centre=0.0625,
+    rest=-1.1949232740000462e-17,
     far=(
-        0.39182237921673846,
-        -0.15428273022417402,
-        -0.05340047980725135,
-        -0.05486565588892291,
-        -0.09665494841645986,
-        -0.25073470681599885,
-        -0.8962817122036048,
-        -4.28947856490413,
-        -27.35537732666612,
-        -242.69754700063015,
-        -3097.9091097635496,
-        -34918.92243213869,
-        94882.43077414173,
-        10045567.048938138,
-        90186914.00313905,
-        -526923971.1536528,
-        -8139964772.428587,
+        0.38939845902587233,
+        -0.1559932350917716,
+        -0.056124355541007254,
+        -0.061597889337639565,
+        -0.12025267634065992,
+        -0.36530872625621164,
+        -1.677908924953597,
+        -11.577485460401594,
+        -100.46287834483937,
+        -579.0060494422304,
+        7512.275393364317,
+        246740.73898211998,
+        1580740.3318404565,
+        -34316157.35389571,
+        -506269344.26311094,
+        3905270539.771402,
+        89669681051.2134,
+        -411763531294.7651,
+        -11024457445226.059,
+        37695872402891.36,
+        855302514884070.5,
+        -2472607660957792.5,
+        -3.106943407769365e16,
+        8.1085360297249e16,
     ),
 )
 _ONE_SINGLE: Final = _Fit(
-    bound=8.0,
     near=(
         0.5,
         0.0625,
@@ -197,19 +203,29 @@ _ONE_GROWTH: Final = (
 )
 
 
-def _near(f: Function, x: V, near: Sequence[float], growth: Sequence[float]) -> V:
-    """near(x**2) * e ** -x.
+def _near(f: Function, x: V, near: Sequence[float], growth: Sequence[float]) -> tuple[V, V, V]:
+    """near(x**2) * e ** -x, as n and a sum of two of which it is 2**n times.
 
     What the square's rounding changes is put into the exponent, by the slope of the logarithm.
     """
     square, square_rest = two_product(f, x, x)
     # One rounding per step: powers of the square would bring their own.
-    value = horner(f, square, near)
+    tail = horner(f, square, near[2:])
+    value, value_rest = _step(f, square, (tail, f.const(0.0, x.type)), near[1])
+    value, value_rest = _step(f, square, (value, value_rest), near[0])
     slope = two_chains(f, square, square * square, growth)
     n, r, low = reduced(f, -x)
     high, rest = exp_parts(f, r)
     rest = f.fma(high, f.fma(square_rest, slope, low), rest)
-    return scaled_normal(f, f.fma(value, high, value * rest), n)
+    product, lost = two_product(f, value, high)
+    return n, product, f.fma(value, rest, f.fma(value_rest, high, lost))
+
+
+def _step(f: Function, x: V, value: Pair, coefficient: float) -> Pair:
+    """x * value + coefficient, the last steps of a polynomial, whose roundings count most."""
+    product, rest = two_product(f, x, value[0])
+    total, lost = two_sum(f, product, coefficient)
+    return total, f.fma(x, value[1], rest + lost)
 
 
 def _far(f: Function, x: V, fit: _Fit) -> V:
@@ -224,29 +240,33 @@ def _far(f: Function, x: V, fit: _Fit) -> V:
     return f.fma(root, high, root * f.fma(high, half_gap, low + fit.rest))
 
 
-def _bounded(f: Function, magnitude: V, fit: _Fit) -> tuple[V, V]:
-    """The operands for `_near` and `_far`, which are of no use beyond the bound."""
-    return f.minimum(magnitude, fit.bound), f.maximum(magnitude, fit.bound)
+def _joined(f: Function, magnitude: V, fit: _Fit, near: Callable[[V], V]) -> V:
+    """`near` of operands below the bound, and `_far` of the others."""
+    small, large = f.minimum(magnitude, _BOUND), f.maximum(magnitude, _BOUND)
+    far = f.select(magnitude.eq(_INFINITY), 0.0, _far(f, large, fit))
+    return f.select(magnitude.lt(_BOUND), near(small), far)
 
 
 def i0e(f: Function, x: V) -> V:
     """e ** -|x| * I0(x)."""
     fit = by_width(x, _ZERO_SINGLE, _ZERO_DOUBLE)
-    magnitude = f.abs(x)
-    small, large = _bounded(f, magnitude, fit)
-    near = _near(f, small, fit.near, _ZERO_GROWTH)
-    far = f.select(magnitude.eq(_INFINITY), 0.0, _far(f, large, fit))
-    return f.select(magnitude.lt(fit.bound), near, far)
+
+    def near(y: V) -> V:
+        n, high, low = _near(f, y, fit.near, _ZERO_GROWTH)
+        return scaled_normal(f, high + low, n)
+
+    return _joined(f, f.abs(x), fit, near)
 
 
 def i1e(f: Function, x: V) -> V:
     """e ** -|x| * I1(x)."""
     fit = by_width(x, _ONE_SINGLE, _ONE_DOUBLE)
-    magnitude = f.abs(x)
-    small, large = _bounded(f, magnitude, fit)
-    near = _near(f, small, fit.near, _ONE_GROWTH)
-    far = f.select(magnitude.eq(_INFINITY), 0.0, _far(f, large, fit))
-    return f.copysign(f.select(magnitude.lt(fit.bound), near * small, far), x)
+
+    def near(y: V) -> V:
+        n, high, low = _near(f, y, fit.near, _ONE_GROWTH)
+        return scaled_normal(f, f.fma(y, high, y * low), n)
+
+    return f.copysign(_joined(f, f.abs(x), fit, near), x)
 
 
 FUNCTIONS: Final[Mapping[str, Callable[..., V]]] = {"i0e": i0e, "i1e": i1e}

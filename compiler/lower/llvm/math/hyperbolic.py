@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from weft.compiler.lower.llvm.emit import Function, V
-from weft.compiler.lower.llvm.math.exponential import beyond, expm1_rest, reduced
+from weft.compiler.lower.llvm.math.exponential import LOG2_E, beyond, reduced, whole_part
 from weft.compiler.lower.llvm.math.polynomial import (
     by_width,
     fast_two_sum,
@@ -14,9 +14,7 @@ from weft.compiler.lower.llvm.math.polynomial import (
     horner,
     power_of_two,
     rarely,
-    rounded_quotient,
     sign_bit,
-    two_sum,
     with_sign,
 )
 
@@ -37,6 +35,36 @@ _SINH_DOUBLE: Final = (
     0.00019841269886814724,
     2.7557243455013146e-06,
     2.5109318832919488e-08,
+)
+# 2 * (2 ** r - 1) / r for |r| <= 1/2: absolute errors of 2 ** r 2 ** -28.3, 2 ** -57.8.
+_POWER_SINGLE: Final = (
+    1.3862944,
+    0.48045295,
+    0.1110072,
+    0.019237012,
+    0.0026781613,
+    0.00030652943,
+)
+_POWER_DOUBLE: Final = (
+    1.3862943611198906,
+    0.48045301391820217,
+    0.11100821732964344,
+    0.019236258215203215,
+    0.0026667116293092774,
+    0.00030807060898060875,
+    3.05054672677679e-05,
+    2.6430877678674913e-06,
+    2.0356320179280213e-07,
+    1.4146464795832954e-08,
+    8.877710596130114e-10,
+)
+# (tanh(x) / x - 1) / x ** 2 as a quotient of polynomials of x ** 2, up to the bound: relative
+# errors of tanh(x) 2 ** -27.7, 2 ** -60.5.
+_TANH_NEAR: Final = 0.625
+_TANH_NEAR_SINGLE: Final = ((-0.82383335, -0.0038099878), (2.4715018, 1.0))
+_TANH_NEAR_DOUBLE: Final = (
+    (-1614.6876822502084, -99.28772299535038, -0.9643991793843792),
+    (4844.063046750626, 2235.4883876862286, 112.81167837808327, 1.0),
 )
 
 
@@ -110,16 +138,23 @@ def cosh(f: Function, x: V) -> V:
 
 
 def tanh(f: Function, x: V) -> V:
-    """The hyperbolic tangent, (e ** r - 2 ** -n) / (e ** r + 2 ** -n) where 2 * |x| is reduced."""
-    away = f.minimum(f.abs(x), by_width(x, 10.0, 22.0))
-    n, r, low = reduced(f, away + away)
-    power = power_of_two(f, format_of(x).bias - n, x)
-    curve, rest = fast_two_sum(f, r, expm1_rest(f, r, low))
-    over, lost = fast_two_sum(f, 1 - power, curve)
-    lost = lost + rest
-    under, rounding = two_sum(f, over, power + power)
-    value = rounded_quotient(f, (over, lost), (under, rounding + lost))
-    return with_sign(f, value, sign_bit(f, x))
+    """The hyperbolic tangent: x + x**3 * p(x**2) / q(x**2) near 0, further out 1 - t + t * v /
+    (v + 2), where e ** (2 * x) is 2 ** n * (1 + c), t is 2 ** (1 - n) and v is 2 * c + t.
+
+    Both forms add something small to a number that is exact, with a division that they share. As
+    1 + c and not the whole power is divided by, little is lost by rounding.
+    """
+    away = f.minimum(f.abs(x), by_width(x, 9.25, 20.0))  # from where on it is 1
+    n, bits = whole_part(f, away, 2 * LOG2_E)
+    r = f.fma(away, 2 * LOG2_E, -n)
+    t = power_of_two(f, format_of(x).bias + 1 - bits, x)
+    v = f.fma(r, horner(f, r, by_width(x, _POWER_SINGLE, _POWER_DOUBLE)), t)
+    square = away * away
+    over, under = (horner(f, square, c) for c in by_width(x, _TANH_NEAR_SINGLE, _TANH_NEAR_DOUBLE))
+    is_near = away.lt(_TANH_NEAR)
+    quotient = f.select(is_near, over, v) / f.select(is_near, under, v + 2.0)
+    scale = f.select(is_near, away * square, t)
+    return f.copysign(f.fma(quotient, scale, f.select(is_near, away, 1.0 - t)), x)
 
 
 FUNCTIONS: Final[Mapping[str, Callable[..., V]]] = {"sinh": sinh, "cosh": cosh, "tanh": tanh}

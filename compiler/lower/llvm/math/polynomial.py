@@ -95,6 +95,16 @@ def horner(f: Function, x: V, coefficients: Sequence[Operand]) -> V:
     return value
 
 
+def by_lane(
+    f: Function, condition: V, first: Sequence[float], second: Sequence[float], like: V
+) -> list[V]:
+    """Coefficients that are the first where the condition holds, else the second: two polynomials
+    of a lane's choice cost no more than both, and are one text.
+    """
+    pairs = zip(first, second, strict=True)
+    return [f.select(condition, f.const(a, like.type), b) for a, b in pairs]
+
+
 def two_chains(f: Function, x: V, square: V, coefficients: Sequence[Operand]) -> V:
     """A polynomial as even plus odd powers: one instruction more than `horner` if the square is at
     hand, half the latency.
