@@ -18,6 +18,7 @@ from weft.compiler.lower.llvm.routines.convolution_record import (
     AXES,
     Record,
     band_at,
+    follower_of,
     product,
     tasks_wanted,
     up,
@@ -53,6 +54,7 @@ PLAN: Final = (
     "is_in_rows",  # whether a strip never goes on from a row to the next one
     "is_apart",  # whether windows do not lie behind each other in the result, or in another dtype
     "result_room",  # elements, if so
+    "is_followed",  # whether planes are done when a unit is, and someone goes on with them
 )
 
 
@@ -75,6 +77,9 @@ class Division:
         self._join_images()
         self._divide_outputs()
         self._describe_frame()
+        has_follower = self.numbers["task"].ne(0)
+        whole = product(self.plan.axis("bands")).eq(1)
+        self.plan["is_followed"] = (has_follower & whole).to(I64)
 
     def _count(self, most: int | None) -> None:
         f, plan, numbers = self.f, self.plan, self.numbers
@@ -223,6 +228,15 @@ def place(numbers: Record, unit: Unit) -> V:
     output = unit.group * numbers["outputs"] + unit.output
     place = unit.image * numbers["result_image"] + output * numbers["result_output"]
     return place + weighted(unit.starts, numbers.axis("result"))
+
+
+def follow(numbers: Record, plan: Record, run: V, unit: Unit, first: V, count: V) -> None:
+    """Let the follower go on with the planes of some outputs of a unit: the first, and how many."""
+    f = numbers.f
+    with f.when(plan["is_followed"].ne(0)), f.range(0, unit.images) as image:
+        number = (unit.image + image) * numbers["groups"] + unit.group
+        begin = number * numbers["outputs"] + unit.output + first
+        follower_of(numbers).call(f, run, begin, begin + count)
 
 
 def fill(
