@@ -15,6 +15,7 @@ from weft.compiler.loops.group import Assembly, Group, Node, Single
 from weft.compiler.loops.parallel import frame_of_thread, steps_at_once
 from weft.compiler.loops.storage import Buffer, RegionPlan, largest_live_set
 from weft.compiler.loops.text import kernel_text
+from weft.compiler.passes.layout import layout_changes
 
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.program import ProgramCode
@@ -155,6 +156,10 @@ def explanation(code: ProgramCode) -> list[str]:
     """What became a kernel, what runs on its own, and what was not fused, and why."""
     lines: list[str] = []
     _explain_region(code.plan, code, lines, "  ")
+    lines += [
+        f"  layout: {op.operands[0].type} becomes {op.results[0].type}, by {_named(op)}"
+        for op in layout_changes(code.graph)
+    ]
     memory = memory_of(code.graph, code)
     lines.append(
         f"  memory: {_amount(memory.peak)} of intermediate values, at least "
