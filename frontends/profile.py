@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from weft.compiler.abi import CLOCKS
 from weft.compiler.ir.graph import Graph, Op
-from weft.compiler.loops.followers import rows_name
 from weft.compiler.loops.group import Node, Single
 from weft.compiler.loops.storage import RegionPlan
 from weft.compiler.lower.choice import Products
@@ -112,9 +111,10 @@ def _parts(
                 yield from _parts(body, code, taken, inner)
         lines = node_lines(node, code.ways)
         if lines:
+            chain = plan.partition.followers.get(node)
             with_it = [
-                f"; {rows_name(code.followed[each])} with it: {node_lines(each, code.ways)[0]}"
-                for each in plan.partition.followers.get(node, ())
+                f"; {code.followed[each]} with it: {node_lines(each, code.ways)[0]}"
+                for each in (chain.nodes if chain is not None else ())
                 if each in code.followed
             ]
             yield Timed("".join([lines[0], *with_it]), max(own, 0.0), _flops(node, times))

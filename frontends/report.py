@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Graph, Op, Result, Value
 from weft.compiler.ir.location import Location
-from weft.compiler.loops.followers import rows_name
 from weft.compiler.loops.group import Assembly, Group, Node, Single
 from weft.compiler.loops.parallel import frame_of_thread, steps_at_once
 from weft.compiler.loops.storage import Buffer, RegionPlan, largest_live_set
@@ -171,7 +170,7 @@ def explanation(code: ProgramCode) -> list[str]:
 def _explain_region(plan: RegionPlan, code: ProgramCode, lines: list[str], indent: str) -> None:
     for node in plan.nodes:
         followed = code.followed.get(node)
-        with_it = "" if followed is None else f"  {rows_name(followed)} with it: "
+        with_it = "" if followed is None else f"  {followed} with it: "
         lines += [f"{indent}{with_it}{line}" for line in node_lines(node, code.ways)]
         if isinstance(node, Single) and node.op in plan.controls:
             for body in plan.controls[node.op].bodies:

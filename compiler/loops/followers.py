@@ -2,14 +2,16 @@
 
 What reads a result row by row need not wait for the whole of it: as soon as some rows are done, the
 same thread can go on with these. The rows of a convolution are its planes, one for each image and
-output. A kernel follows, or a pooling of planes; and what follows these as they follow the first,
-so there are chains. Who follows whom is decided on the order of the nodes; how, when code is
-written.
+output, or the lines of planes that are too large to be made at once. A kernel follows, or a pooling
+of planes; and what follows these as they follow the first, so there are chains. Who follows whom is
+decided on the order of the nodes; how, when code is written.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from weft.compiler.ir import dims, dtypes
@@ -29,6 +31,9 @@ MOST_CHAINED: Final = 6  # nodes that follow each other
 LEAST_STEPS: Final = 1 << 14  # multiplications of a product that is worth following
 LEAST_COLUMNS: Final = 8
 LEAST_TERMS: Final = 8
+LEAST_LINE: Final = 32  # elements of a line that is worth a call
+PLANES_AT_ONCE: Final = 3 << 17  # bytes of a signal's channels that are divided beyond this
+LEAST_IMAGES: Final = 8  # which are divided as well, if there are fewer
 MOST_AXES: Final = 3  # of convolutions that have code which calls followers
 POOLING: Final = ("reduce_window", "window_argmax")
 _TRIVIAL: Final = {
@@ -38,6 +43,17 @@ _TRIVIAL: Final = {
     "base_dilation": 1,
     "window_dilation": 1,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The nodes that follow a product one after the other. They go through so many rows in all,
+    `parts` of them for each row of the product.
+    """
+
+    rows: Size
+    parts: int
+    nodes: list[Following]
 
 
 def product_shape(op: Op) -> tuple[Size, Size, Size]:
@@ -54,9 +70,11 @@ def product_shape(op: Op) -> tuple[Size, Size, Size]:
     return dims.product(shape[:rank]), dims.product(shape[rank:]), terms
 
 
-def rows_name(op: Op) -> str:
+def rows_name(op: Op, parts: int) -> str:
     """What users call the rows of an op that is followed."""
-    return "plane by plane" if op.name == "convolution" else "row by row"
+    if op.name != "convolution":
+        return "row by row"
+    return "plane by plane" if parts == 1 else "line by line"
 
 
 # --- who goes through rows ----------------------------------------------------------------------
@@ -138,7 +156,7 @@ def pools_rows(partition: Partition, rows: Size, made: Sequence[Value], op: Op) 
 # --- who follows --------------------------------------------------------------------------------
 
 
-def pair(partition: Partition, nodes: list[Node]) -> tuple[list[Node], dict[Node, list[Following]]]:
+def pair(partition: Partition, nodes: list[Node]) -> tuple[list[Node], dict[Node, Chain]]:
     """The nodes in an order in which followers come right after their products, and who follows
     whom, in order.
     """
@@ -151,11 +169,11 @@ def pair(partition: Partition, nodes: list[Node]) -> tuple[list[Node], dict[Node
         for value in reads(partition, node):
             readers.setdefault(partition.resolve(value), []).append(node)
     pairing = _Pairing(partition, list(nodes), readers)
-    followers: dict[Node, list[Following]] = {}
+    followers: dict[Node, Chain] = {}
     for node in nodes:
         if isinstance(node, Single) and _is_followed(node.op):
             chain = pairing.chain(node)
-            if chain:
+            if chain.nodes:
                 followers[node] = chain
     return pairing.order, followers
 
@@ -182,6 +200,22 @@ def _makes_planes(op: Op) -> bool:
     return is_plain and few and op.results[0].type.rank <= 2 + MOST_AXES
 
 
+def _lines(op: Op) -> int:
+    """The lines of a plane, if a convolution is computed in bands of these; else 1."""
+    if op.name != "convolution" or op.results[0].type.rank < 4:
+        return 1
+    sizes = (*op.operands[0].type.shape, *op.operands[1].type.shape, *op.results[0].type.shape)
+    if not all(isinstance(size, int) for size in sizes):
+        return 1
+    images, channels, *extents = [int(size) for size in op.operands[0].type.shape]
+    *lines, line = [int(size) for size in op.results[0].type.shape[2:]]
+    taps = [int(size) for size in op.operands[1].type.shape[2:]]
+    per_group = channels // int(op.attributes["groups"])
+    bytes = per_group * math.prod(extents) * op.results[0].type.dtype.itemsize
+    is_divided = bytes > PLANES_AT_ONCE or images * int(op.attributes["groups"]) < LEAST_IMAGES
+    return math.prod(lines) if is_divided and line >= LEAST_LINE and max(taps) > 1 else 1
+
+
 class _Pairing:
     """An order of nodes that is changed so that followers come after what they follow."""
 
@@ -193,16 +227,28 @@ class _Pairing:
         self.readers = readers
         self.taken: set[Node] = set()
 
-    def chain(self, product: Single) -> list[Following]:
+    def chain(self, product: Single) -> Chain:
         """The nodes that follow a product, moved right behind it."""
-        rows = product_shape(product.op)[0]
+        parts = self._parts(product.op)
+        rows = product_shape(product.op)[0] * parts
         made: list[Value] = list(product.op.results)
         chain: list[Following] = [product]
         while len(chain) <= MOST_CHAINED and (found := self._next(chain, rows, made)) is not None:
             chain.append(found)
             self.taken.add(found)
             made += found.targets if isinstance(found, Group) else found.op.results
-        return chain[1:]
+        return Chain(rows, parts, chain[1:])
+
+    def _parts(self, op: Op) -> int:
+        """Into how many lines each plane is divided, for who goes through planes; else 1."""
+        lines = _lines(op)
+        if lines == 1:
+            return 1
+        made, planes = list(op.results), product_shape(op)[0]
+        users = [user for user in self.readers.get(op.results[0], []) if isinstance(user, Group)]
+        whole = [user for user in users if self._goes_by_rows(user, planes, made)]
+        fits = all(self._goes_by_rows(user, planes * lines, made) for user in whole)
+        return lines if whole and fits else 1
 
     def _next(self, chain: list[Following], rows: Size, made: list[Value]) -> Following | None:
         users = list(dict.fromkeys(user for v in made for user in self.readers.get(v, [])))
@@ -218,7 +264,7 @@ class _Pairing:
                 return user
         return None
 
-    def _goes_by_rows(self, node: Following, rows: Size, made: list[Value]) -> bool:
+    def _goes_by_rows(self, node: Following, rows: Size, made: Sequence[Value]) -> bool:
         if isinstance(node, Single):
             return pools_rows(self.partition, rows, made, node.op)
         return rows_of(self.partition, rows, made, node) is not None

@@ -181,7 +181,7 @@ class _Planner:
         self.nodes = made.partition.nodes
         followers = made.partition.followers
         self.led: dict[Node, Node] = {
-            node: product for product, chain in followers.items() for node in chain
+            node: product for product, chain in followers.items() for node in chain.nodes
         }
         self.last = self._last_uses()
         self.result_of: dict[Value, int] = {}
@@ -254,8 +254,8 @@ class _Planner:
         """
         holders = self.made.holders
         for chain in self.partition.followers.values():
-            end = self.nodes.index(chain[-1])
-            for node in chain:
+            end = self.nodes.index(chain.nodes[-1])
+            for node in chain.nodes:
                 for value in (*reads(self.partition, node), *_targets(node)):
                     buffer = holders.get(self.partition.resolve(value))
                     if buffer is not None:
@@ -293,7 +293,8 @@ class _Planner:
 
     def _result_of_follower(self, node: Node, position: int, target: Value) -> Buffer | None:
         """The memory of a result that a follower writes over a product that nothing else reads."""
-        group = next(iter(self.partition.followers.get(node, ())), None)
+        chain = self.partition.followers.get(node)
+        group = chain.nodes[0] if chain is not None else None
         if target in self.result_of or self.last.get(target) != position + 1:
             return None
         if not isinstance(group, Group):
@@ -347,7 +348,7 @@ class _Planner:
         product = self.led.get(node)
         if not isinstance(product, Single):
             return False
-        chain = self.partition.followers[product]
+        chain = self.partition.followers[product].nodes
         if any(value in _targets(other) for other in (product, *chain)):
             return False
         others = [other for other in (product, *chain) if other is not node]

@@ -58,8 +58,8 @@ def chains(f: Any) -> list[list[str]]:
     (version,) = f._cache.values()
     code = version.program.code
     found = code.plan.partition.followers
-    assert set(code.followed) == {node for chain in found.values() for node in chain}
-    return [[type(node).__name__ for node in chain] for chain in found.values()]
+    assert set(code.followed) == {node for chain in found.values() for node in chain.nodes}
+    return [[type(node).__name__ for node in chain.nodes] for chain in found.values()]
 
 
 def flat(result: Any) -> tuple[Any, ...]:
@@ -122,6 +122,29 @@ def test_other_convolutions(options: dict[str, Any], size: tuple[int, ...], taps
     assert chains(f) == [["Group", "Single"]]
 
 
+@pytest.mark.parametrize(
+    ("images", "channels", "size", "taps"),
+    [
+        (1, 16, (40, 33), 3),  # transforms, an odd line
+        (1, 16, (70, 66), 3),
+        (2, 40, (64, 70), 3),
+        (1, 5, (50, 40), 3),  # no transforms
+        (1, 16, (70, 66), 5),
+        (1, 16, (6, 12, 40), 3),
+    ],
+)
+def test_lines_of_large_planes_are_followed(
+    images: int, channels: int, size: tuple[int, ...], taps: int
+) -> None:
+    values = arrays(images, channels, channels, size, taps)
+    f = check(lambda x, w, b: relu(convolve(x, w) + b) + x, values)
+    assert chains(f) == [["Group"]]
+    assert "line by line with it: kernel over" in f.explain()
+    g = check(lambda x, w, b: wf.avg_pool(convolve(x, w), 2), values)
+    assert chains(g) == [["Single", "Group"]]
+    assert "plane by plane with it: reduce_window" in g.explain()
+
+
 def test_a_result_takes_the_place_of_the_convolution() -> None:
     f = wf.jit(FUNCTIONS["bias and relu"])
     assert f.memory(*arrays(*SHAPES["few images"])).peak == 0
@@ -131,6 +154,7 @@ def steps(r: Any, x: Any, w: Any) -> Any:
     return wf.fori_loop(0, 3, lambda i, r: relu(convolve(x, w) + r) * 0.5 + r, r)
 
 
+@pytest.mark.parametrize(("images", "size"), [(6, (10, 10)), (1, (40, 36))])
 @pytest.mark.parametrize("wrong", [np.inf, np.nan])
 @pytest.mark.parametrize(
     "function",
@@ -141,13 +165,15 @@ def steps(r: Any, x: Any, w: Any) -> Any:
         steps,
     ],
 )
-def test_what_is_not_finite_is_followed_once(function: Callable[..., Any], wrong: float) -> None:
+def test_what_is_not_finite_is_followed_once(
+    function: Callable[..., Any], wrong: float, images: int, size: tuple[int, int]
+) -> None:
     """Transforms spread infinities, so all is computed again: followers see the new planes, and
     what they read besides these is as it was, even where it could be written over.
     """
-    x, w, _ = arrays(6, 16, 16, (10, 10))
-    r = arrays(6, 16, 16, (10, 10))[0]
-    x[2, 3, 4, 5] = wrong
+    x, w, _ = arrays(images, 16, 16, size)
+    r = arrays(images, 16, 16, size)[0]
+    x[-1, 3, 4, 5] = wrong
     wanted = wf.jit(function, backend="reference")(r, x, w)
     made = wf.jit(function, donate=0)(r.copy(), x, w)
     np.testing.assert_allclose(made, wanted, rtol=2e-3, atol=2e-4)

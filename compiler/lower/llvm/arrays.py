@@ -135,12 +135,14 @@ def unravel(f: Function, position: V, shape: Sequence[Operand]) -> list[Operand]
 class Follower:
     """What goes on with rows of a matrix product, or planes of a convolution, as soon as they are
     done: `task(run, data, begin, end)`, called with the numbers of rows, of which `first` is that
-    of the product's first one.
+    of the product's first one. A convolution is told into how many parts, the rows of the task, it
+    divides each plane.
     """
 
     task: V
     data: V
     first: Operand = 0
+    parts: int = 1
 
     def call(self, f: Function, run: V, begin: Operand, end: Operand) -> None:
         """Go on with some rows of the product."""

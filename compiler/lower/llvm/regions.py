@@ -7,7 +7,7 @@ written in place, so a loop over numbers keeps them in registers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from weft.compiler.abi import CONSTANTS
@@ -17,7 +17,7 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Constant, Op, Value
 from weft.compiler.loops import kernel as kernels
 from weft.compiler.loops.expression import Ref
-from weft.compiler.loops.followers import product_shape, rows_of
+from weft.compiler.loops.followers import rows_name, rows_of
 from weft.compiler.loops.group import Assembly, Group, Node, Single, Store
 from weft.compiler.loops.index import Loop, over, row_major
 from weft.compiler.loops.kernel import Kernel, Layout
@@ -273,10 +273,10 @@ class RegionCode:
         chain = self.plan.partition.followers.get(node)
         if chain is None:
             return None
-        rows = product_shape(node.op)[0]
+        rows = chain.rows
         made: list[Value] = list(node.op.results)
         tasks: list[Follower] = []
-        for each in chain:
+        for each in chain.nodes:
             task: Follower | None
             if isinstance(each, Group):
                 task = self._kernel_task(each, rows, made)
@@ -286,8 +286,8 @@ class RegionCode:
                 break
             tasks.append(task)
             made += each.targets if isinstance(each, Group) else each.op.results
-            self.program.followed[each] = node.op
-        return self._one_task(tasks) if tasks else None
+            self.program.followed[each] = rows_name(node.op, chain.parts)
+        return replace(self._one_task(tasks), parts=chain.parts) if tasks else None
 
     def _kernel_task(self, group: Group, rows: Size, made: list[Value]) -> Follower | None:
         """A kernel as a task, unless its units are not in the order of the rows."""
@@ -389,8 +389,9 @@ class RegionCode:
     ) -> None:
         """Call a routine that is a function of its own; equal ones are written once."""
         call = self._routine_call(op)
-        followed = follower is not None
-        name = self._defined(f"{call.key}{' followed' * followed}", call, is_followed=followed)
+        parts = 0 if follower is None else follower.parts
+        key = f"{call.key} followed in {parts}" if parts else call.key
+        name = self._defined(key, call, parts=parts)
         pointers = [array.pointer for array in (*operands, *results)]
         if follower is not None:
             pointers += [follower.task, follower.data]
@@ -407,7 +408,7 @@ class RegionCode:
         return _RoutineCall(op, strides, symbols, _routine_key(op, strides))
 
     def _defined(
-        self, key: str, call: _RoutineCall, *, is_followed: bool = False, rows: Size | None = None
+        self, key: str, call: _RoutineCall, *, parts: int = 0, rows: Size | None = None
     ) -> str:
         """The function of a routine, which is written where it is first asked for: (run, pointers,
         symbols), or (run, data, begin, end) for some of so many rows.
@@ -416,21 +417,25 @@ class RegionCode:
             name = f"{call.op.name}{len(self.program.routines)}"
             self.program.routines[key] = name
             if rows is None:
-                self._define_routine(name, call, is_followed=is_followed)
+                self._define_routine(name, call, parts)
             else:
                 self._define_rows(name, call, rows)
         return self.program.routines[key]
 
-    def _define_routine(self, name: str, call: _RoutineCall, *, is_followed: bool) -> None:
+    def _define_routine(self, name: str, call: _RoutineCall, parts: int) -> None:
+        """One that is followed, if each of its rows has parts."""
         pointers = [f"p{n}" for n in range(len(call.values))]
-        pointers += ["task", "data"] if is_followed else []
+        pointers += ["task", "data"] if parts else []
         parameters = [("run", PTR), *[(pointer, PTR) for pointer in pointers]]
         parameters += [(f"s.{symbol}", I64) for symbol in call.symbols]
         f = self.program.module.function(name, VOID, parameters, internal=True, glue=True)
         run, *rest = f.arguments
         sizes = Sizes(f, dict(zip(call.symbols, rest[len(pointers) :], strict=True)))
         held = rest[: len(pointers)]
-        follower = Follower(*held[len(call.values) :]) if is_followed else None
+        follower = None
+        if parts:
+            task, data = held[len(call.values) :]
+            follower = Follower(task, data, parts=parts)
         self._write_routine(f, run, name, call, held[: len(call.values)], sizes, follower=follower)
 
     def _define_rows(self, name: str, call: _RoutineCall, rows: Size) -> None:

@@ -40,7 +40,9 @@ def _emit(f: Function, env: Env, op: Op, operands: list[Array], results: list[Ar
     Panels(f, env, signal, kernels, made, axes).emit()
     if env.follower is not None:
         planes, columns = [product(f, shape) for shape in (made.shape[:3], made.shape[3:])]
-        rows.follow_at_once(f, env, env.follower, planes, columns)
+        parts = env.follower.parts
+        each = sizes.floor_divide(f, columns, parts)
+        rows.follow_at_once(f, env, env.follower, times(f, planes, parts), each)
 
 
 def _axes(env: Env, op: Op, lhs: Array, rhs: Array, result: Array) -> list[Axis]:
@@ -141,6 +143,7 @@ def _call(
     for name in ("task", "data"):
         pointer = f.const(0, PTR) if env.follower is None else getattr(env.follower, name)
         f.store(pointer, record.at(name))
+    record["parts"] = 1 if env.follower is None else env.follower.parts
     missing = AXES - len(axes)
     for number, axis in enumerate([_NO_AXIS] * missing + list(axes)):
         place = number - missing

@@ -70,8 +70,9 @@ def define(module: Module, dtype: DType) -> None:
     with f.when(elements.gt(0)):
         _Phases(f, env, dtype, Operands(lhs, rhs, result), given).emit(elements)
     with f.when(given["task"].ne(0) & given["is_followed"].eq(0)):
-        columns = product(given.axis("count"))
-        rows.follow_at_once(f, env, follower_of(given), product(counts), columns)
+        parts = f.maximum(given["parts"], 1)
+        columns = f.divide(product(given.axis("count")), parts)
+        rows.follow_at_once(f, env, follower_of(given), product(counts) * parts, columns)
     f.ret()
 
 

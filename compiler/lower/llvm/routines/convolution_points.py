@@ -225,7 +225,7 @@ class _Units:
                 f, tile, self.dtype, (self.made, result), unit.lengths, unit.outputs, numbers, plan
             )
         every = (f.const(0, I64), unit.outputs)
-        convolution_units.follow(numbers, plan, self.env.run, unit, *every)
+        convolution_units.follow(numbers, plan, self.env.run, unit, every)
 
     def _slice(self, unit: Unit, term: V, left: V, target: tuple[V, V]) -> None:
         """All windows of a unit, times some terms. A row is either one of the unit, or all."""

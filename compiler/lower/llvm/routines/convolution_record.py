@@ -41,9 +41,9 @@ AXIS: Final = (
     "rhs",
     "result",
 )
-# Who goes on with planes that are done (a function and its data, or 0), and whether the code that
-# ran last has called it.
-_FOLLOWER: Final = ("task", "data", "is_followed")
+# Who goes on with planes that are done (a function and its data, or 0), into how many lines it
+# divides each, or 1, and whether the code that ran last has called it.
+_FOLLOWER: Final = ("task", "data", "parts", "is_followed")
 PLAIN: Final = (
     *_COUNTS,
     *_STRIDES,
@@ -92,7 +92,8 @@ class Record:
 def follower_of(numbers: Record) -> Follower:
     """Who goes on with planes, if there is a task."""
     f = numbers.f
-    return Follower(*[f.load(numbers.at(name), PTR) for name in ("task", "data")])
+    task, data = [f.load(numbers.at(name), PTR) for name in ("task", "data")]
+    return Follower(task, data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,9 +236,8 @@ class _Units:
                     columns = f.minimum(end - strip, tile.columns)
                     transform_sums(f, tile, at, outputs, (strip, columns), (output, height))
                 with f.when(end.eq(count)):
-                    convolution_units.follow(
-                        self.numbers, self.plan, self.env.run, unit, output, height
-                    )
+                    given = (self.numbers, self.plan, self.env.run, unit, (output, height))
+                    convolution_units.follow(*given, WINDOWS)
 
     def _transform(self, unit: Unit, first: V, count: V, target: V) -> None:
         """A strip of tiles, some channels at a time: [points, channels, tiles]."""
