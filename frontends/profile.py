@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weft.compiler.abi import CLOCKS
-from weft.compiler.ir.graph import Graph, Op
+from weft.compiler.ir.graph import Graph
 from weft.compiler.loops.group import Node, Single
 from weft.compiler.loops.storage import RegionPlan
 from weft.compiler.lower.choice import Products

@@ -31,7 +31,9 @@ MOST_CHAINED: Final = 6  # nodes that follow each other
 LEAST_STEPS: Final = 1 << 14  # multiplications of a product that is worth following
 LEAST_COLUMNS: Final = 8
 LEAST_TERMS: Final = 8
-LEAST_LINE: Final = 32  # elements of a line that is worth a call
+LEAST_LINE: Final = 32  # elements of a line that is worth a call, in whole vectors,
+LONG_LINE: Final = 128  # and of one for which a part of a vector at its end does not matter
+LINE_VECTOR: Final = 16
 PLANES_AT_ONCE: Final = 3 << 17  # bytes of a signal's channels that are divided beyond this
 LEAST_IMAGES: Final = 8  # which are divided as well, if there are fewer
 MOST_AXES: Final = 3  # of convolutions that have code which calls followers
@@ -213,7 +215,8 @@ def _lines(op: Op) -> int:
     per_group = channels // int(op.attributes["groups"])
     bytes = per_group * math.prod(extents) * op.results[0].type.dtype.itemsize
     is_divided = bytes > PLANES_AT_ONCE or images * int(op.attributes["groups"]) < LEAST_IMAGES
-    return math.prod(lines) if is_divided and line >= LEAST_LINE and max(taps) > 1 else 1
+    is_long = line >= LONG_LINE or line >= LEAST_LINE and line % LINE_VECTOR == 0
+    return math.prod(lines) if is_divided and is_long and max(taps) > 1 else 1
 
 
 class _Pairing:
