@@ -6,15 +6,18 @@ import ctypes
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft.compiler.abi import CLOCKS
-from weft.compiler.ir.graph import Graph, Op
+from weft.compiler.ir.graph import Graph
 from weft.compiler.loops.group import Node, Single
 from weft.compiler.loops.storage import RegionPlan
 from weft.compiler.lower.choice import Products
 from weft.compiler.lower.steps import product_steps
 from weft.frontends.report import node_lines
+
+if TYPE_CHECKING:
+    from weft.compiler.lower.llvm.program import ProgramCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +90,17 @@ def profile(
         spent += time.perf_counter() - begin
     per_cycle = _seconds_per_cycle() / calls
     taken = {node: cycles[number] * per_cycle for node, number in code.clocks.items()}
-    parts = list(_parts(code.plan, code.ways, taken, 1))
+    parts = list(_parts(code.plan, code, taken, 1))
     parts.sort(key=lambda part: -part.seconds)
     return Profile(spent / calls, tuple(parts))
 
 
 def _parts(
-    plan: RegionPlan, ways: Mapping[Op, str], taken: Mapping[Node, float], times: int | None
+    plan: RegionPlan, code: ProgramCode, taken: Mapping[Node, float], times: int | None
 ) -> Iterator[Timed]:
     """The parts of a region that runs this many times a call (None: that is not known)."""
     for node in plan.nodes:
-        if node not in taken:
+        if node not in taken or node in code.followed:
             continue
         own = taken[node]
         if isinstance(node, Single) and node.op in plan.controls:
@@ -105,10 +108,16 @@ def _parts(
             inner = times * steps if times is not None and isinstance(steps, int) else None
             for body in plan.controls[node.op].bodies:
                 own -= sum(taken.get(inside, 0.0) for inside in body.nodes)
-                yield from _parts(body, ways, taken, inner)
-        lines = node_lines(node, ways)
+                yield from _parts(body, code, taken, inner)
+        lines = node_lines(node, code.ways)
         if lines:
-            yield Timed(lines[0], max(own, 0.0), _flops(node, times))
+            chain = plan.partition.followers.get(node)
+            with_it = [
+                f"; {code.followed[each]} with it: {node_lines(each, code.ways)[0]}"
+                for each in (chain.nodes if chain is not None else ())
+                if each in code.followed
+            ]
+            yield Timed("".join([lines[0], *with_it]), max(own, 0.0), _flops(node, times))
 
 
 def _flops(node: Node, times: int | None) -> int | None:

@@ -14,6 +14,7 @@ from weft.compiler.loops.group import Assembly, Group, Node, Single
 from weft.compiler.loops.parallel import frame_of_thread, steps_at_once
 from weft.compiler.loops.storage import Buffer, RegionPlan, largest_live_set
 from weft.compiler.loops.text import kernel_text
+from weft.compiler.passes.layout import layout_changes
 
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.program import ProgramCode
@@ -153,7 +154,11 @@ def _amount(size: Size) -> str:
 def explanation(code: ProgramCode) -> list[str]:
     """What became a kernel, what runs on its own, and what was not fused, and why."""
     lines: list[str] = []
-    _explain_region(code.plan, code.ways, lines, "  ")
+    _explain_region(code.plan, code, lines, "  ")
+    lines += [
+        f"  layout: {op.operands[0].type} becomes {op.results[0].type}, by {_named(op)}"
+        for op in layout_changes(code.graph)
+    ]
     memory = memory_of(code.graph, code)
     lines.append(
         f"  memory: {_amount(memory.peak)} of intermediate values, at least "
@@ -162,16 +167,14 @@ def explanation(code: ProgramCode) -> list[str]:
     return lines
 
 
-def _explain_region(
-    plan: RegionPlan, ways: Mapping[Op, str], lines: list[str], indent: str
-) -> None:
-    followers = set(plan.partition.followers.values())
+def _explain_region(plan: RegionPlan, code: ProgramCode, lines: list[str], indent: str) -> None:
     for node in plan.nodes:
-        with_it = "  row by row with it: " if node in followers else ""
-        lines += [f"{indent}{with_it}{line}" for line in node_lines(node, ways)]
+        followed = code.followed.get(node)
+        with_it = "" if followed is None else f"  {followed} with it: "
+        lines += [f"{indent}{with_it}{line}" for line in node_lines(node, code.ways)]
         if isinstance(node, Single) and node.op in plan.controls:
             for body in plan.controls[node.op].bodies:
-                _explain_region(body, ways, lines, indent + "  ")
+                _explain_region(body, code, lines, indent + "  ")
     stored = {value for value in plan.holders if isinstance(value, Result)}
     seen: set[tuple[Op, str]] = set()
     for refusal in plan.partition.refusals:

@@ -1,54 +1,107 @@
-"""Kernels that follow a matrix product row by row, while its rows are still in the cache.
+"""Nodes that follow a product or a convolution row by row, while its rows are still in the cache.
 
-A kernel that reads a product's result, row by row of its outer loops, need not wait for the whole
-of it: as soon as some rows are done, the same thread can go on with these. Which kernel follows
-which product is decided on the order of the nodes; how, when code is written.
+What reads a result row by row need not wait for the whole of it: as soon as some rows are done, the
+same thread can go on with these. The rows of a convolution are its planes, one for each image and
+output, or the lines of planes that are too large to be made at once. A kernel follows, or a pooling
+of planes; and what follows these as they follow the first, so there are chains. Who follows whom is
+decided on the order of the nodes; how, when code is written.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from weft.compiler.ir import dims, dtypes
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
+from weft.compiler.ir.types import Shape
 from weft.compiler.loops.group import Group, Node, Single
 from weft.compiler.loops.index import Index, Loop, row_major, total
 
 if TYPE_CHECKING:
     from weft.compiler.loops.partition import Partition
 
+Following: TypeAlias = "Group | Single"
+
 MOST_NODES: Final = 3000  # of a region in which followers are looked for
+MOST_CHAINED: Final = 6  # nodes that follow each other
 LEAST_STEPS: Final = 1 << 14  # multiplications of a product that is worth following
 LEAST_COLUMNS: Final = 8
 LEAST_TERMS: Final = 8
+LEAST_LINE: Final = 32  # elements of a line that is worth a call, in whole vectors,
+LONG_LINE: Final = 128  # and of one for which a part of a vector at its end does not matter
+LINE_VECTOR: Final = 16
+PLANES_AT_ONCE: Final = 3 << 17  # bytes of a signal's channels that are divided beyond this
+LEAST_IMAGES: Final = 8  # which are divided as well, if there are fewer
+MOST_AXES: Final = 3  # of convolutions that have code which calls followers
+POOLING: Final = ("reduce_window", "window_argmax")
+_TRIVIAL: Final = {
+    "window": 1,
+    "strides": 1,
+    "padding": (0, 0),
+    "base_dilation": 1,
+    "window_dilation": 1,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The nodes that follow a product one after the other. They go through so many rows in all,
+    `parts` of them for each row of the product.
+    """
+
+    rows: Size
+    parts: int
+    nodes: list[Following]
 
 
 def product_shape(op: Op) -> tuple[Size, Size, Size]:
-    """Rows (of all matrices of a batch), columns and terms of a product."""
+    """Rows (of all matrices of a batch), columns and terms of a product; planes, their elements and
+    the terms of each of a convolution.
+    """
+    shape = op.results[0].type.shape
+    if op.name == "convolution":
+        kernel = op.operands[1].type.shape
+        return dims.product(shape[:2]), dims.product(shape[2:]), dims.product(kernel[1:])
     lhs = op.operands[0].type.shape
     terms = dims.product(lhs[axis] for axis in op.attributes["lhs_contract"])
     rank = op.operands[0].type.rank - len(op.attributes["lhs_contract"])
-    shape = op.results[0].type.shape
     return dims.product(shape[:rank]), dims.product(shape[rank:]), terms
 
 
-def rows_of(partition: Partition, op: Op, group: Group) -> tuple[Loop, ...] | None:
-    """The outer loops of a group that go through the rows of a product's result, in order, if all
-    that it reads of the result lies in the row that it is at.
+def rows_name(op: Op, parts: int) -> str:
+    """What users call the rows of an op that is followed."""
+    if op.name != "convolution":
+        return "row by row"
+    return "plane by plane" if parts == 1 else "line by line"
+
+
+# --- who goes through rows ----------------------------------------------------------------------
+
+
+def rows_of(
+    partition: Partition, rows: Size, made: Sequence[Value], group: Group
+) -> tuple[Loop, ...] | None:
+    """The outer loops of a group that go through so many rows, in order, if all that it reads of
+    what is made row by row lies in the row that it is at.
     """
-    rows, columns, _ = product_shape(op)
     outer = group.outer if group.outer is not None else group.loops
     chosen = _prefix(outer, rows)
     if chosen is None or group.in_order or group.is_piece:
         return None
-    result = op.results[0]
     found = False
     for ref in partition.leaves(group):
-        if partition.resolve(ref.value) is not result:
+        value = partition.resolve(ref.value)
+        if value not in made:
             continue
+        columns = _columns(value.type.shape, rows)
         place = total(ref.place.indices, row_major(ref.value.type.shape))
-        if ref.place.guards or not _lies_in_row(place, chosen, columns):
+        if not value.type.rank or ref.place.guards or columns is None:
+            return None
+        if not _lies_in_row(place, chosen, columns):
             return None
         found = True
     return chosen if found else None
@@ -64,6 +117,19 @@ def _prefix(loops: tuple[Loop, ...], rows: Size) -> tuple[Loop, ...] | None:
     return None
 
 
+def _columns(shape: Shape, rows: Size) -> Size | None:
+    """The elements of a row, if the leading axes of a shape are so many rows."""
+    axes = _row_axes(shape, rows)
+    return None if axes is None else dims.product(shape[axes:])
+
+
+def _row_axes(shape: Shape, rows: Size) -> int | None:
+    for axes in range(len(shape) + 1):
+        if dims.product(shape[:axes]) == rows:
+            return axes
+    return None
+
+
 def _lies_in_row(place: Index, loops: tuple[Loop, ...], columns: Size) -> bool:
     step = columns
     for loop in reversed(loops):
@@ -74,61 +140,157 @@ def _lies_in_row(place: Index, loops: tuple[Loop, ...], columns: Size) -> bool:
     return Index(rest, place.constant, place.extras).lies_within(columns)
 
 
-def pair(partition: Partition, nodes: list[Node]) -> tuple[list[Node], dict[Node, Group]]:
+def pools_rows(partition: Partition, rows: Size, made: Sequence[Value], op: Op) -> bool:
+    """Whether the windows of an op lie in rows of an array that is made row by row."""
+    if op.name not in POOLING or partition.resolve(op.operands[0]) not in made:
+        return False
+    axes = _row_axes(op.operands[0].type.shape, rows)
+    if axes is None or _row_axes(op.results[0].type.shape, rows) != axes:
+        return False
+    if axes == op.operands[0].type.rank:
+        return False
+    return all(
+        all(entry == plain for entry in op.attributes[name][:axes])
+        for name, plain in _TRIVIAL.items()
+    )
+
+
+# --- who follows --------------------------------------------------------------------------------
+
+
+def pair(partition: Partition, nodes: list[Node]) -> tuple[list[Node], dict[Node, Chain]]:
     """The nodes in an order in which followers come right after their products, and who follows
-    whom.
+    whom, in order.
     """
     from weft.compiler.loops.order import reads
 
-    followers: dict[Node, Group] = {}
     if len(nodes) > MOST_NODES:
-        return nodes, followers
+        return nodes, {}
     readers: dict[Value, list[Node]] = {}
     for node in nodes:
         for value in reads(partition, node):
             readers.setdefault(partition.resolve(value), []).append(node)
-    order = list(nodes)
-    taken: set[Node] = set()
+    pairing = _Pairing(partition, list(nodes), readers)
+    followers: dict[Node, Chain] = {}
     for node in nodes:
-        if not isinstance(node, Single) or not _is_followed(node.op):
-            continue
-        users = readers.get(node.op.results[0], [])
-        groups = [user for user in users if isinstance(user, Group) and user not in taken]
-        # The one with the most work gains the most from all threads and from the cache.
-        for group in sorted(groups, key=lambda group: -group.weight):
-            if rows_of(partition, node.op, group) is None:
-                continue
-            if _move_together(partition, order, node, group, users):
-                followers[node] = group
-                taken.add(group)
-                break
-    return order, followers
+        if isinstance(node, Single) and _is_followed(node.op):
+            chain = pairing.chain(node)
+            if chain.nodes:
+                followers[node] = chain
+    return pairing.order, followers
 
 
 def _is_followed(op: Op) -> bool:
-    if op.name != "dot_general" or op.results[0].type.dtype not in (dtypes.f32, dtypes.f64):
+    if op.name not in ("dot_general", "convolution"):
+        return False
+    if op.results[0].type.dtype not in (dtypes.f32, dtypes.f64):
+        return False
+    if op.name == "convolution" and not _makes_planes(op):
         return False
     rows, columns, terms = product_shape(op)
     least = ((columns, LEAST_COLUMNS), (terms, LEAST_TERMS), (rows * columns * terms, LEAST_STEPS))
     return not any(isinstance(size, int) and size < limit for size, limit in least)
 
 
-def _move_together(
-    partition: Partition, order: list[Node], product: Node, group: Node, users: list[Node]
-) -> bool:
-    """Put a group right behind a product, or the product right before the group, if all that they
-    wait for and all that wait for them allow it.
+def _makes_planes(op: Op) -> bool:
+    """Whether a convolution makes one plane after the other: those with more taps than windows add
+    up parts of all of them, and those of dilated signals make every plane phase by phase.
     """
-    from weft.compiler.loops.order import sources
+    windows, taps = [dims.product(v.type.shape[2:]) for v in (op.results[0], op.operands[1])]
+    is_plain = all(dilation == 1 for dilation in op.attributes["lhs_dilation"])
+    few = not (isinstance(windows, int) and isinstance(taps, int)) or taps <= windows
+    return is_plain and few and op.results[0].type.rank <= 2 + MOST_AXES
 
-    first, last = order.index(product), order.index(group)
-    if last < first:
+
+def _lines(op: Op) -> int:
+    """The lines of a plane, if a convolution is computed in bands of these; else 1."""
+    if op.name != "convolution" or op.results[0].type.rank < 4:
+        return 1
+    sizes = (*op.operands[0].type.shape, *op.operands[1].type.shape, *op.results[0].type.shape)
+    if not all(isinstance(size, int) for size in sizes):
+        return 1
+    images, channels, *extents = [int(size) for size in op.operands[0].type.shape]
+    *lines, line = [int(size) for size in op.results[0].type.shape[2:]]
+    taps = [int(size) for size in op.operands[1].type.shape[2:]]
+    per_group = channels // int(op.attributes["groups"])
+    bytes = per_group * math.prod(extents) * op.results[0].type.dtype.itemsize
+    is_divided = bytes > PLANES_AT_ONCE or images * int(op.attributes["groups"]) < LEAST_IMAGES
+    is_long = line >= LONG_LINE or line >= LEAST_LINE and line % LINE_VECTOR == 0
+    return math.prod(lines) if is_divided and is_long and max(taps) > 1 else 1
+
+
+class _Pairing:
+    """An order of nodes that is changed so that followers come after what they follow."""
+
+    def __init__(
+        self, partition: Partition, order: list[Node], readers: dict[Value, list[Node]]
+    ) -> None:
+        self.partition = partition
+        self.order = order
+        self.readers = readers
+        self.taken: set[Node] = set()
+
+    def chain(self, product: Single) -> Chain:
+        """The nodes that follow a product, moved right behind it."""
+        parts = self._parts(product.op)
+        rows = product_shape(product.op)[0] * parts
+        made: list[Value] = list(product.op.results)
+        chain: list[Following] = [product]
+        while len(chain) <= MOST_CHAINED and (found := self._next(chain, rows, made)) is not None:
+            chain.append(found)
+            self.taken.add(found)
+            made += found.targets if isinstance(found, Group) else found.op.results
+        return Chain(rows, parts, chain[1:])
+
+    def _parts(self, op: Op) -> int:
+        """Into how many lines each plane is divided, for who goes through planes; else 1."""
+        lines = _lines(op)
+        if lines == 1:
+            return 1
+        made, planes = list(op.results), product_shape(op)[0]
+        users = [user for user in self.readers.get(op.results[0], []) if isinstance(user, Group)]
+        whole = [user for user in users if self._goes_by_rows(user, planes, made)]
+        fits = all(self._goes_by_rows(user, planes * lines, made) for user in whole)
+        return lines if whole and fits else 1
+
+    def _next(self, chain: list[Following], rows: Size, made: list[Value]) -> Following | None:
+        users = list(dict.fromkeys(user for v in made for user in self.readers.get(v, [])))
+        possible = [
+            user
+            for user in users
+            if isinstance(user, Group | Single) and user not in self.taken
+            if self._goes_by_rows(user, rows, made)
+        ]
+        # The one with the most work gains the most from all threads and from the cache.
+        for user in sorted(possible, key=_weight, reverse=True):
+            if self._move_together(chain, user, users):
+                return user
+        return None
+
+    def _goes_by_rows(self, node: Following, rows: Size, made: Sequence[Value]) -> bool:
+        if isinstance(node, Single):
+            return pools_rows(self.partition, rows, made, node.op)
+        return rows_of(self.partition, rows, made, node) is not None
+
+    def _move_together(self, chain: list[Following], node: Node, users: list[Node]) -> bool:
+        """Put a node right behind a chain, or the chain right before the node, if all that they
+        wait for and all that wait for them allow it.
+        """
+        from weft.compiler.loops.order import sources
+
+        order = self.order
+        first, end, last = order.index(chain[0]), order.index(chain[-1]) + 1, order.index(node)
+        if last < end:
+            return False
+        between = set(order[end:last])
+        if not between.intersection(sources(self.partition, node)):
+            order.insert(end, order.pop(last))
+            return True
+        if not between.intersection(users):
+            order[first:last] = [*order[end:last], *order[first:end]]
+            return True
         return False
-    between = set(order[first + 1 : last])
-    if not between.intersection(sources(partition, group)):
-        order.insert(first + 1, order.pop(last))
-        return True
-    if not between.intersection(users):
-        order.insert(last - 1, order.pop(first))
-        return True
-    return False
+
+
+def _weight(node: Following) -> int:
+    return node.weight if isinstance(node, Group) else 0

@@ -179,7 +179,10 @@ class _Planner:
         self.made = made
         self.partition = made.partition
         self.nodes = made.partition.nodes
-        self.led = {group: product for product, group in made.partition.followers.items()}
+        followers = made.partition.followers
+        self.led: dict[Node, Node] = {
+            node: product for product, chain in followers.items() for node in chain.nodes
+        }
         self.last = self._last_uses()
         self.result_of: dict[Value, int] = {}
         self.placed: dict[Value, Buffer] = {}
@@ -210,6 +213,7 @@ class _Planner:
             held = self.partition.resolve(result)
             if isinstance(held, Constant) and held.type.rank and held not in made.holders:
                 self._outside("constant", -1, held)
+        self._keep_for_chains()
         made.bytes = assign_offsets(made.temporaries)
 
     def _outside(self, kind: str, number: int, value: Value) -> Buffer:
@@ -244,6 +248,19 @@ class _Planner:
         mine = reads(self.partition, node)
         return [*mine, *reads(self.partition, self.led[node])] if node in self.led else mine
 
+    def _keep_for_chains(self) -> None:
+        """Nodes that follow each other row by row run at once: what one of them reads or makes is
+        there until all of them have ended.
+        """
+        holders = self.made.holders
+        for chain in self.partition.followers.values():
+            end = self.nodes.index(chain.nodes[-1])
+            for node in chain.nodes:
+                for value in (*reads(self.partition, node), *_targets(node)):
+                    buffer = holders.get(self.partition.resolve(value))
+                    if buffer is not None:
+                        buffer.last = max(buffer.last, end)
+
     # --- one array ---
 
     def _hold(self, node: Node, position: int, target: Value) -> None:
@@ -276,8 +293,11 @@ class _Planner:
 
     def _result_of_follower(self, node: Node, position: int, target: Value) -> Buffer | None:
         """The memory of a result that a follower writes over a product that nothing else reads."""
-        group = self.partition.followers.get(node)
-        if group is None or target in self.result_of or self.last.get(target) != position + 1:
+        chain = self.partition.followers.get(node)
+        group = chain.nodes[0] if chain is not None else None
+        if target in self.result_of or self.last.get(target) != position + 1:
+            return None
+        if not isinstance(group, Group):
             return None
         for made in group.targets:
             number = self.result_of.get(made)
@@ -305,13 +325,9 @@ class _Planner:
         candidates = dict.fromkeys(
             self.partition.resolve(value) for value in reads(self.partition, node)
         )
-        kept: set[Value] = set()
-        if node in self.led:
-            operands = reads(self.partition, self.led[node])
-            kept = {self.partition.resolve(value) for value in operands}
         for value in candidates:
             buffer = self.made.holders.get(value)
-            if buffer is None or value in self.made.strided or value in kept:
+            if buffer is None or value in self.made.strided or self._is_kept(node, value):
                 continue
             mutable = buffer.kind == "temporary" or (
                 buffer.kind == "parameter" and buffer.value in self.carried
@@ -323,6 +339,24 @@ class _Planner:
             if _may_overwrite(self.partition, node, value, target):
                 found.append(buffer)
         return found
+
+    def _is_kept(self, node: Node, value: Value) -> bool:
+        """Whether a follower must leave an array as it is: it was there before, and others read it
+        for later rows. A convolution might be computed once more, where transforms met infinities,
+        and its followers after it, so these leave all arrays that were there before.
+        """
+        product = self.led.get(node)
+        if not isinstance(product, Single):
+            return False
+        chain = self.partition.followers[product].nodes
+        if any(value in _targets(other) for other in (product, *chain)):
+            return False
+        others = [other for other in (product, *chain) if other is not node]
+        return product.op.name == "convolution" or any(
+            self.partition.resolve(read) is value
+            for other in others
+            for read in reads(self.partition, other)
+        )
 
     def _lives_on(self, buffer: Buffer, value: Value, position: int) -> bool:
         """Whether the buffer is already taken by another result of this node, or needed later."""

@@ -28,6 +28,7 @@ from weft.compiler.passes.hoist import hoist_invariants
 from weft.compiler.passes.inline import inline_calls
 from weft.compiler.passes.join import join_padded
 from weft.compiler.passes.late import compute_late
+from weft.compiler.passes.layout import lay_out_channels
 from weft.compiler.passes.merge import merge_products
 from weft.compiler.passes.one_hot import gather_one_hot
 from weft.compiler.passes.recompute import recompute_scanned
@@ -64,6 +65,7 @@ DEFAULT: Final[tuple[Pass, ...]] = (
     Pass("stabilise", stabilise, "before sharing: patterns such as softmax are still whole"),
     Pass("gather_one_hot", gather_one_hot, "before sinking: the mask still stands at its product"),
     Pass("sink", sink_views, "transposes reach products and vanish; chains become neighbours"),
+    Pass("lay_out", lay_out_channels, "after sinking: transposes stand where chains end"),
     Pass("cut", cut_early, "after sinking: what is cut stands directly before its slices"),
     Pass("join", join_padded, "the reverse, in gradients; before sharing, like all rewriting"),
     Pass("share", eliminate_common, "after all rewriting of single ops: equal things look equal"),

@@ -161,7 +161,28 @@ def steps() -> Model:
     return loss, (_normal(4, 4), _normal(2, 4))
 
 
+def images() -> Model:
+    """Convolutions between transposes, as of models with channels last, joined and pooled in ways
+    that are no ops; then such of one tap on few pixels.
+    """
+    first, last = (0, 3, 1, 2), (0, 2, 3, 1)
+
+    def convolve(x: Any, w: Any) -> Any:
+        return wf.conv(x.transpose(first), w, padding="same").transpose(last)
+
+    def loss(parameters: Any, x: Any) -> Any:
+        x = np.maximum(convolve(x, parameters["u"]) + parameters["b"], 0)
+        x = x.reshape(2, 2, 2, 2, 2, 64).max(axis=(2, 4))
+        x = x + wf.avg_pool(np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0))).transpose(first), 3).mean()
+        x = np.concatenate([x[..., :32], np.tanh(convolve(x, parameters["v"]))[..., 32:]], axis=-1)
+        return np.sum(np.mean(convolve(x, parameters["v"]), axis=(1, 2)) ** 2)
+
+    parameters = {"u": _normal(64, 3, 3, 3), "b": _normal(64), "v": _normal(64, 64, 1, 1) / 8}
+    return loss, (parameters, _normal(2, 4, 4, 3))
+
+
 MODELS: dict[str, Callable[[], Model]] = {
+    "images": images,
     "network": network,
     "recurrent": recurrent,
     "lstm": lstm,

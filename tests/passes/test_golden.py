@@ -23,6 +23,7 @@ from weft.compiler.passes.hoist import hoist_invariants
 from weft.compiler.passes.inline import inline_calls
 from weft.compiler.passes.join import join_padded
 from weft.compiler.passes.late import compute_late
+from weft.compiler.passes.layout import lay_out_channels
 from weft.compiler.passes.merge import merge_products
 from weft.compiler.passes.one_hot import gather_one_hot
 from weft.compiler.passes.recompute import recompute_scanned
@@ -167,7 +168,50 @@ def short_loop() -> Graph:
     return graph({"h": "f32[3]", "x": "f32[2, 3]"}, write)
 
 
+IMAGES = {"x": "f32[2, 64, 2, 2]", "w": "f32[64, 64, 1, 1]"}
+
+
+def one_tap() -> Graph:
+    def write(x: Value, w: Value) -> Value:
+        return ops.tanh(convolved(x, w))
+
+    return graph(IMAGES, write)
+
+
+def convolved(x: Value, w: Value, **options: Any) -> Value:
+    plain = {"strides": (1, 1), "padding": ((0, 0), (0, 0))}
+    dilations = {"lhs_dilation": (1, 1), "rhs_dilation": (1, 1)}
+    return ops.convolution(x, w, **{**plain, **dilations, **options})
+
+
+def transposed_images() -> Graph:
+    """Channels last behind a convolution, and all that does not mind."""
+
+    def write(x: Value, w: Value) -> list[Value]:
+        made = ops.transpose(convolved(x, w), permutation=(0, 2, 3, 1))
+        padded = ops.pad(
+            made, number(0), low=(0, 1, 0, 0), high=(0, 1, 0, 2), interior=(0, 0, 0, 0)
+        )
+        some = ops.slice_(padded, starts=(0, 1, 0, 3), limits=(2, 5, 4, 7), strides=(1, 2, 1, 1))
+        twice = ops.concatenate(made, made, axis=3)
+        ones = (1, 1, 1, 1)
+        pooled = ops.reduce_window(
+            twice,
+            kind="max",
+            window=(1, 2, 2, 1),
+            strides=(1, 2, 2, 1),
+            padding=((0, 0),) * 4,
+            base_dilation=ones,
+            window_dilation=ones,
+        )
+        return [some, pooled, ops.reshape(made, shape=(2, 2, 2, 2, 2, 5))]
+
+    return graph({"x": "f32[2, 3, 4, 4]", "w": "f32[5, 3, 1, 1]"}, write)
+
+
 FIRES: dict[str, tuple[Run, Callable[[], Graph]]] = {
+    "lay_out": (lay_out_channels, one_tap),
+    "lay_out_below": (lay_out_channels, transposed_images),
     "inline": (inline_calls, called),
     "canonicalize": (canonicalize, scattered_forms),
     "fold": (fold_constants, on_constants),
@@ -351,6 +395,25 @@ def long_loop() -> Graph:
     )
 
 
+def images_to_leave() -> Graph:
+    """Few channels, one image, full tiles, a stride, more taps; a reshape that mixes axes."""
+
+    def write(x: Value, w: Value, small: Value, few: Value, full: Value, k: Value) -> list[Value]:
+        one = ops.slice_(x, starts=(0,) * 4, limits=(1, 64, 2, 2), strides=(1,) * 4)
+        turned = ops.transpose(convolved(small, few), permutation=(0, 2, 3, 1))
+        return [
+            ops.tanh(convolved(small, few)),
+            ops.tanh(convolved(one, w)),
+            ops.tanh(convolved(full, w)),
+            ops.tanh(convolved(x, w, strides=(2, 2))),
+            ops.tanh(convolved(x, k, padding=((1, 1), (1, 1)))),
+            ops.reshape(turned, shape=(2, 32)),
+        ]
+
+    small = {"small": "f32[2, 8, 2, 2]", "few": "f32[8, 8, 1, 1]"}
+    return graph({**IMAGES, **small, "full": "f32[2, 64, 8, 8]", "k": "f32[64, 64, 3, 3]"}, write)
+
+
 def test_number_behind_a_reshape_stays_a_number() -> None:
     def write(x: Value, y: Value) -> Value:
         return ops.mul(ops.reshape(x, shape=(6,)), ops.reshape(y, shape=()))
@@ -370,6 +433,7 @@ LEFT_ALONE: dict[str, tuple[Run, Callable[[], Graph]]] = {
     "prune effects": (eliminate_dead, effects),
     "gather_one_hot": (gather_one_hot, hot_along_another_axis),
     "sink": (sink_views, crossed_transposes),
+    "lay_out": (lay_out_channels, images_to_leave),
     "cut": (cut_early, loops.cut_in_other_ways),
     "join": (join_padded, loops.padded_apart),
     "sum_after": (sum_after_loops, loops.sums_that_stay),

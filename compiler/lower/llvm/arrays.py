@@ -133,13 +133,16 @@ def unravel(f: Function, position: V, shape: Sequence[Operand]) -> list[Operand]
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """What goes on with rows of a matrix product as soon as they are done: `task(run, data, begin,
-    end)`, called with the numbers of rows, of which `first` is that of the product's first one.
+    """What goes on with rows of a matrix product, or planes of a convolution, as soon as they are
+    done: `task(run, data, begin, end)`, called with the numbers of rows, of which `first` is that
+    of the product's first one. A convolution is told into how many parts, the rows of the task, it
+    divides each plane.
     """
 
     task: V
     data: V
     first: Operand = 0
+    parts: int = 1
 
     def call(self, f: Function, run: V, begin: Operand, end: Operand) -> None:
         """Go on with some rows of the product."""
@@ -147,8 +150,19 @@ class Follower:
         f.call_pointer(self.task, VOID, [run, self.data, first + begin, first + end])
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of the rows that an array is divided into."""
+
+    begin: V
+    end: V
+    rows: Operand
+
+
 class Env:
-    """What a routine may ask for while it is emitted into a function."""
+    """What a routine may ask for while it is emitted into a function. One that has a `part` is
+    asked for these rows of its result only.
+    """
 
     def __init__(
         self,
@@ -159,12 +173,14 @@ class Env:
         measure: Callable[[Size], Operand] | None = None,
         follower: Follower | None = None,
         products: Products | None = None,
+        part: Part | None = None,
     ) -> None:
         self.module = module
         self.run = run
         self.prefix = prefix
         self.sites = sites
         self.follower = follower
+        self.part = part
         self.products = products or Products()
         self.notes: list[str] = []  # what users are told of how the op is computed
         self._measure = measure

@@ -64,6 +64,8 @@ class ProgramCode:
     notes: dict[str, str] = field(default_factory=dict)  # by the names of routines
     ways: dict[Op, str] = field(default_factory=dict)
     clocks: dict[Node, int] = field(default_factory=dict)
+    followed: dict[Node, str] = field(default_factory=dict)  # followers, and by what they go
+    chains: dict[tuple[str, ...], str] = field(default_factory=dict)
     plan: RegionPlan = field(init=False)
 
     def __post_init__(self) -> None:

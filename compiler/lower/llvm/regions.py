@@ -7,6 +7,7 @@ written in place, so a loop over numbers keeps them in registers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from weft.compiler.abi import CONSTANTS
@@ -16,13 +17,13 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Constant, Op, Value
 from weft.compiler.loops import kernel as kernels
 from weft.compiler.loops.expression import Ref
-from weft.compiler.loops.followers import rows_of
+from weft.compiler.loops.followers import rows_name, rows_of
 from weft.compiler.loops.group import Assembly, Group, Node, Single, Store
 from weft.compiler.loops.index import Loop, over, row_major
 from weft.compiler.loops.kernel import Kernel, Layout
 from weft.compiler.loops.storage import Buffer, RegionPlan, bytes_of
 from weft.compiler.lower.llvm import routines, scalar
-from weft.compiler.lower.llvm.arrays import Array, Element, Env, Follower, packed
+from weft.compiler.lower.llvm.arrays import Array, Element, Env, Follower, Part, packed
 from weft.compiler.lower.llvm.dimensions import Sizes, names
 from weft.compiler.lower.llvm.emit import Function, V
 from weft.compiler.lower.llvm.kernels import KernelCode
@@ -58,7 +59,6 @@ class RegionCode:
         self.slots: dict[Value, V] = {}
         self.heap: list[V] = []
         self.late_results: V | None = None
-        self._followed: set[Node] = set()
         self._order: dict[object, int] = {op: number for number, op in enumerate(plan.region.ops)}
 
     def nested(self, plan: RegionPlan, frame: V) -> RegionCode:
@@ -116,7 +116,7 @@ class RegionCode:
 
     def _node(self, node: Node) -> None:
         match node:
-            case Group() if node in self._followed:
+            case Group() | Single() if node in self.program.followed:
                 return
             case Group():
                 self._group(node)
@@ -264,22 +264,72 @@ class RegionCode:
             passed += element if isinstance(element, tuple) else (element,)
         return passed + [self.sizes.symbols[name] for name in code.parameters.symbols]
 
+    # --- followers ---
+
     def _follower(self, node: Single) -> Follower | None:
-        """What goes on with the rows of a product, if something does."""
-        group = self.plan.partition.followers.get(node)
-        if group is None:
+        """What goes on with the rows of a product, if something does: one task, or several one
+        after the other.
+        """
+        chain = self.plan.partition.followers.get(node)
+        if chain is None:
             return None
-        rows = rows_of(self.plan.partition, node.op, group)
-        assert rows is not None
+        rows = chain.rows
+        made: list[Value] = list(node.op.results)
+        tasks: list[Follower] = []
+        for each in chain.nodes:
+            task: Follower | None
+            if isinstance(each, Group):
+                task = self._kernel_task(each, rows, made)
+            else:
+                task = self._routine_task(each, rows)
+            if task is None:
+                break
+            tasks.append(task)
+            made += each.targets if isinstance(each, Group) else each.op.results
+            self.program.followed[each] = rows_name(node.op, chain.parts)
+        return replace(self._one_task(tasks), parts=chain.parts) if tasks else None
+
+    def _kernel_task(self, group: Group, rows: Size, made: list[Value]) -> Follower | None:
+        """A kernel as a task, unless its units are not in the order of the rows."""
+        loops = rows_of(self.plan.partition, rows, made, group)
+        assert loops is not None
         kernel = kernels.build(group, self._layout, self._order)
-        kernel, rows = kernels.collapse(kernel, rows)
+        kernel, loops = kernels.collapse(kernel, loops)
         code = self.program.kernel(kernel)
-        if not code.follows(rows):
+        if not code.follows(loops):
             return None
-        self._followed.add(group)
         passed = self._passed(kernel, code)
-        task = code.emit_follower(passed, dims.product(loop.size for loop in rows))
+        task = code.emit_follower(passed, dims.product(loop.size for loop in loops))
         return Follower(V(self.f, f"@{task}", PTR), packed(self.f, passed))
+
+    def _routine_task(self, node: Single, rows: Size) -> Follower:
+        """A routine as a task, for as many rows as it is told."""
+        op = node.op
+        call = self._routine_call(op)
+        pointers = [self.array(value).pointer for value in (*op.operands, *op.results)]
+        passed = [*pointers, *[self.sizes.symbols[symbol] for symbol in call.symbols]]
+        name = self._defined(f"{call.key} rows of {rows}", call, rows=rows)
+        return Follower(V(self.f, f"@{name}", PTR), packed(self.f, passed))
+
+    def _one_task(self, tasks: Sequence[Follower]) -> Follower:
+        """Tasks that are called one after the other, as one."""
+        if len(tasks) == 1:
+            return tasks[0]
+        name = f"chain{len(self.program.chains)}"
+        key = tuple(task.task.ref for task in tasks)
+        if key in self.program.chains:
+            name = self.program.chains[key]
+        else:
+            self.program.chains[key] = name
+            parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
+            g = self.program.module.function(name, VOID, parameters, internal=True, glue=True)
+            run, data, begin, end = g.arguments
+            for number, task in enumerate(tasks):
+                own = g.load(g.element(data, I64, number), PTR)
+                g.call(task.task.ref.removeprefix("@"), VOID, [run, own, begin, end])
+            g.ret()
+        data = packed(self.f, [task.data for task in tasks])
+        return Follower(V(self.f, f"@{name}", PTR), data)
 
     def _inline(self, kernel: Kernel, group: Group) -> None:
         """Write a group without loops in place."""
@@ -338,56 +388,119 @@ class RegionCode:
         self, op: Op, operands: list[Array], results: list[Array], follower: Follower | None
     ) -> None:
         """Call a routine that is a function of its own; equal ones are written once."""
+        call = self._routine_call(op)
+        parts = 0 if follower is None else follower.parts
+        key = f"{call.key} followed in {parts}" if parts else call.key
+        name = self._defined(key, call, parts=parts)
+        pointers = [array.pointer for array in (*operands, *results)]
+        if follower is not None:
+            pointers += [follower.task, follower.data]
+        passed = [self.run, *pointers, *[self.sizes.symbols[symbol] for symbol in call.symbols]]
+        self.program.ways[op] = self.program.notes[name]
+        self.f.call(name, VOID, passed)
+
+    def _routine_call(self, op: Op) -> _RoutineCall:
         layouts = [self.plan.operand_layout(v) if v.type.rank else None for v in op.operands]
         strides = [() if layout is None else layout.strides for layout in layouts]
         shapes = [value.type.shape for value in (*op.operands, *op.results)]
         given = [size for sizes in (*strides, *shapes) for size in sizes]
         symbols = names([*given, *_attribute_sizes(list(op.attributes.values()))])
-        key = f"{_routine_key(op, strides)}{' followed' if follower is not None else ''}"
-        if key not in self.program.routines:
-            name = f"{op.name}{len(self.program.routines)}"
-            self.program.routines[key] = name
-            self._define_routine(name, op, strides, symbols, is_followed=follower is not None)
-        pointers = [array.pointer for array in (*operands, *results)]
-        if follower is not None:
-            pointers += [follower.task, follower.data]
-        passed = [self.run, *pointers, *[self.sizes.symbols[symbol] for symbol in symbols]]
-        name = self.program.routines[key]
-        self.program.ways[op] = self.program.notes[name]
-        self.f.call(name, VOID, passed)
+        return _RoutineCall(op, strides, symbols, _routine_key(op, strides))
 
-    def _define_routine(
-        self,
-        name: str,
-        op: Op,
-        strides: Sequence[tuple[Size, ...]],
-        symbols: list[str],
-        *,
-        is_followed: bool,
-    ) -> None:
-        values = (*op.operands, *op.results)
-        pointers = [f"p{n}" for n in range(len(values))]
-        pointers += ["task", "data"] if is_followed else []
+    def _defined(
+        self, key: str, call: _RoutineCall, *, parts: int = 0, rows: Size | None = None
+    ) -> str:
+        """The function of a routine, which is written where it is first asked for: (run, pointers,
+        symbols), or (run, data, begin, end) for some of so many rows.
+        """
+        if key not in self.program.routines:
+            name = f"{call.op.name}{len(self.program.routines)}"
+            self.program.routines[key] = name
+            if rows is None:
+                self._define_routine(name, call, parts)
+            else:
+                self._define_rows(name, call, rows)
+        return self.program.routines[key]
+
+    def _define_routine(self, name: str, call: _RoutineCall, parts: int) -> None:
+        """One that is followed, if each of its rows has parts."""
+        pointers = [f"p{n}" for n in range(len(call.values))]
+        pointers += ["task", "data"] if parts else []
         parameters = [("run", PTR), *[(pointer, PTR) for pointer in pointers]]
-        parameters += [(f"s.{symbol}", I64) for symbol in symbols]
+        parameters += [(f"s.{symbol}", I64) for symbol in call.symbols]
         f = self.program.module.function(name, VOID, parameters, internal=True, glue=True)
         run, *rest = f.arguments
-        sizes = Sizes(f, dict(zip(symbols, rest[len(pointers) :], strict=True)))
-        follower = Follower(*rest[len(values) : len(pointers)]) if is_followed else None
-        program = self.program
+        sizes = Sizes(f, dict(zip(call.symbols, rest[len(pointers) :], strict=True)))
+        held = rest[: len(pointers)]
+        follower = None
+        if parts:
+            task, data = held[len(call.values) :]
+            follower = Follower(task, data, parts=parts)
+        self._write_routine(f, run, name, call, held[: len(call.values)], sizes, follower=follower)
+
+    def _define_rows(self, name: str, call: _RoutineCall, rows: Size) -> None:
+        parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
+        f = self.program.module.function(name, VOID, parameters, internal=True)
+        run, data, begin, end = f.arguments
+        count = len(call.values)
+        words = [
+            f.load(f.element(data, I64, number), PTR if number < count else I64)
+            for number in range(count + len(call.symbols))
+        ]
+        sizes = Sizes(f, dict(zip(call.symbols, words[count:], strict=True)))
+        part = Part(begin, end, sizes.operand(rows))
+        self._write_routine(f, run, name, call, words[:count], sizes, part=part)
+
+    def _write_routine(
+        self,
+        f: Function,
+        run: V,
+        name: str,
+        call: _RoutineCall,
+        pointers: Sequence[V],
+        sizes: Sizes,
+        *,
+        follower: Follower | None = None,
+        part: Part | None = None,
+    ) -> None:
+        program, op = self.program, call.op
         env = Env(
-            program.module, run, name, program.sites, sizes.operand, follower, program.products
+            program.module,
+            run,
+            name,
+            program.sites,
+            sizes.operand,
+            follower,
+            program.products,
+            part,
         )
         arrays = []
-        for number, value in enumerate(values):
+        for number, value in enumerate(call.values):
             shape = tuple(sizes.operand(size) for size in value.type.shape)
-            steps = strides[number] if number < len(strides) else row_major(value.type.shape)
+            is_operand = number < len(call.strides)
+            steps = call.strides[number] if is_operand else row_major(value.type.shape)
             held = tuple(sizes.operand(step) for step in steps)
-            arrays.append(Array(rest[number], value.type.dtype, shape, held))
+            arrays.append(Array(pointers[number], value.type.dtype, shape, held))
         count = len(op.operands)
         routines.routine(op.name)(f, env, op, arrays[:count], arrays[count:])
         program.notes[name] = ", ".join(dict.fromkeys(env.notes))
         f.ret()
+
+
+@dataclass(frozen=True, slots=True)
+class _RoutineCall:
+    """A routine's op, how its operands lie, and the symbols that it is told; equal keys are equal
+    code.
+    """
+
+    op: Op
+    strides: Sequence[tuple[Size, ...]]
+    symbols: list[str]
+    key: str
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return (*self.op.operands, *self.op.results)
 
 
 def _attribute_sizes(values: Sequence[object]) -> Iterator[Size]:

@@ -14,10 +14,10 @@ from typing import Final
 from weft.compiler.ir.graph import Op
 from weft.compiler.lower.llvm.arrays import Array, Env, contiguous, dot, product, times
 from weft.compiler.lower.llvm.emit import Function, Operand
-from weft.compiler.lower.llvm.routines import Routine, contraction, convolution_phases, sizes
+from weft.compiler.lower.llvm.routines import Routine, contraction, convolution_phases, rows, sizes
 from weft.compiler.lower.llvm.routines.convolution_panels import Axis, Panels
 from weft.compiler.lower.llvm.routines.convolution_record import AXES, GIVEN, Record
-from weft.compiler.lower.llvm.types import VOID
+from weft.compiler.lower.llvm.types import PTR, VOID
 
 
 def _emit(f: Function, env: Env, op: Op, operands: list[Array], results: list[Array]) -> None:
@@ -38,6 +38,11 @@ def _emit(f: Function, env: Env, op: Op, operands: list[Array], results: list[Ar
         _call(f, env, signal, kernels, made, axes)
         return
     Panels(f, env, signal, kernels, made, axes).emit()
+    if env.follower is not None:
+        planes, columns = [product(f, shape) for shape in (made.shape[:3], made.shape[3:])]
+        parts = env.follower.parts
+        each = sizes.floor_divide(f, columns, parts)
+        rows.follow_at_once(f, env, env.follower, times(f, planes, parts), each)
 
 
 def _axes(env: Env, op: Op, lhs: Array, rhs: Array, result: Array) -> list[Axis]:
@@ -109,7 +114,7 @@ def _multiply_points(f: Function, env: Env, signal: Array, kernels: Array, made:
     )
     matrix = Array(kernels.pointer, kernels.dtype, kernels.shape[:4], kernels.strides[:4])
     target = contiguous(f, made.pointer, made.dtype, (*made.shape[:3], points))
-    contraction.multiply_batch(f, env, matrix, flat, target)
+    contraction.multiply_batch(f, env, matrix, flat, target, env.follower)
     return True
 
 
@@ -135,6 +140,10 @@ def _call(
     }
     for name, value in known.items():
         record[name] = value
+    for name in ("task", "data"):
+        pointer = f.const(0, PTR) if env.follower is None else getattr(env.follower, name)
+        f.store(pointer, record.at(name))
+    record["parts"] = 1 if env.follower is None else env.follower.parts
     missing = AXES - len(axes)
     for number, axis in enumerate([_NO_AXIS] * missing + list(axes)):
         place = number - missing

@@ -21,6 +21,7 @@ from weft.compiler.lower.llvm.routines import (
     convolution_taps,
     convolution_winograd,
     convolution_winograd_taps,
+    rows,
 )
 from weft.compiler.lower.llvm.routines.convolution_record import (
     GIVEN,
@@ -28,6 +29,7 @@ from weft.compiler.lower.llvm.routines.convolution_record import (
     PLAIN,
     Operands,
     Record,
+    follower_of,
     product,
     up,
 )
@@ -64,8 +66,13 @@ def define(module: Module, dtype: DType) -> None:
     given = Record(f, GIVEN, numbers)
     counts = [given[x] for x in ("images", "groups", "outputs")]
     elements = product([*counts, *given.axis("count")])
+    given["is_followed"] = 0
     with f.when(elements.gt(0)):
         _Phases(f, env, dtype, Operands(lhs, rhs, result), given).emit(elements)
+    with f.when(given["task"].ne(0) & given["is_followed"].eq(0)):
+        parts = f.maximum(given["parts"], 1)
+        columns = f.divide(product(given.axis("count")), parts)
+        rows.follow_at_once(f, env, follower_of(given), product(counts) * parts, columns)
     f.ret()
 
 
@@ -87,6 +94,8 @@ class _Phases:
         for name in PLAIN:
             numbers[name] = given[name]
         phases = given.axis("phases")
+        # A plane is done after all of its phases.
+        numbers["task"] = f.select(product(phases).gt(1), 0, given["task"])
         terms = given["channels"] * product(given.axis("taps"))
         # Windows that meet no element at all are not visited.
         with f.when(product(given.axis("holes")).gt(1) | terms.eq(0)):
@@ -106,6 +115,7 @@ class _Phases:
             type = of_dtype(self.dtype)
             moved = [f.element(rhs, type, kernels), f.element(result, type, made)]
             self._plain(Operands(self.operands.lhs, moved[0], moved[1]))
+        given["is_followed"] = numbers["is_followed"]
 
     def _set_axis(self, axis: int, phase: V) -> V:
         """Set the numbers of an axis to those of a phase; and the place of the first tap that it

@@ -68,6 +68,7 @@ def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Reco
     _pack(env, dtype, operands.rhs, packed, numbers, plan)
     pointers = (operands.lhs, operands.result, packed, table)
     _run_units(env, dtype, pointers, numbers, plan, frame)
+    numbers["is_followed"] = plan["is_followed"]
     env.free(f, packed)
 
 
@@ -223,6 +224,8 @@ class _Units:
             convolution_panel.spread(
                 f, tile, self.dtype, (self.made, result), unit.lengths, unit.outputs, numbers, plan
             )
+        every = (f.const(0, I64), unit.outputs)
+        convolution_units.follow(numbers, plan, self.env.run, unit, every)
 
     def _slice(self, unit: Unit, term: V, left: V, target: tuple[V, V]) -> None:
         """All windows of a unit, times some terms. A row is either one of the unit, or all."""

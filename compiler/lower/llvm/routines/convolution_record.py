@@ -13,7 +13,7 @@ from typing import Final
 
 from weft.compiler.abi import Run
 from weft.compiler.ir.dtypes import DType
-from weft.compiler.lower.llvm.arrays import Env
+from weft.compiler.lower.llvm.arrays import Env, Follower
 from weft.compiler.lower.llvm.emit import Function, Module, Operand, V
 from weft.compiler.lower.llvm.routines import rows
 from weft.compiler.lower.llvm.types import I64, PTR, VOID
@@ -41,9 +41,13 @@ AXIS: Final = (
     "rhs",
     "result",
 )
+# Who goes on with planes that are done (a function and its data, or 0), into how many lines it
+# divides each, or 1, and whether the code that ran last has called it.
+_FOLLOWER: Final = ("task", "data", "parts", "is_followed")
 PLAIN: Final = (
     *_COUNTS,
     *_STRIDES,
+    *_FOLLOWER,
     *[f"{name}{axis}" for axis in range(AXES) for name in AXIS],
 )
 # What is known where a convolution is called: also how many phases its windows have, and every
@@ -83,6 +87,13 @@ class Record:
     def copy_from(self, other: Record) -> None:
         for name in other.names:
             self[name] = other[name]
+
+
+def follower_of(numbers: Record) -> Follower:
+    """Who goes on with planes, if there is a task."""
+    f = numbers.f
+    task, data = [f.load(numbers.at(name), PTR) for name in ("task", "data")]
+    return Follower(task, data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,14 @@ from typing import Final
 
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.arrays import Env
-from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.emit import Function, Operand, V
 from weft.compiler.lower.llvm.routines import convolution_frame
 from weft.compiler.lower.llvm.routines.convolution_frame import FRAME
 from weft.compiler.lower.llvm.routines.convolution_record import (
     AXES,
     Record,
     band_at,
+    follower_of,
     product,
     tasks_wanted,
     up,
@@ -53,6 +54,8 @@ PLAN: Final = (
     "is_in_rows",  # whether a strip never goes on from a row to the next one
     "is_apart",  # whether windows do not lie behind each other in the result, or in another dtype
     "result_room",  # elements, if so
+    "is_whole",  # whether a unit has whole planes
+    "is_followed",  # whether someone goes on with what a unit has made
 )
 
 
@@ -75,6 +78,7 @@ class Division:
         self._join_images()
         self._divide_outputs()
         self._describe_frame()
+        self._see_who_follows()
 
     def _count(self, most: int | None) -> None:
         f, plan, numbers = self.f, self.plan, self.numbers
@@ -176,6 +180,14 @@ class Division:
         plan["blocks"] = up(f, plan["tiles"], tall)
         plan["steps"] = each * plan["block"]
 
+    def _see_who_follows(self) -> None:
+        """Whole planes can be followed, and whole lines by who goes line by line."""
+        plan, numbers = self.plan, self.numbers
+        is_whole = product(plan.axis("bands")).eq(1)
+        has_lines = plan["bands2"].eq(1) & numbers["parts"].gt(1)
+        plan["is_whole"] = is_whole.to(I64)
+        plan["is_followed"] = (numbers["task"].ne(0) & (is_whole | has_lines)).to(I64)
+
     def _describe_frame(self) -> None:
         plan, numbers, frame, tile = self.plan, self.numbers, self.frame, self.tile
         frame["outer_from"] = numbers["lhs_channel"]
@@ -223,6 +235,31 @@ def place(numbers: Record, unit: Unit) -> V:
     output = unit.group * numbers["outputs"] + unit.output
     place = unit.image * numbers["result_image"] + output * numbers["result_output"]
     return place + weighted(unit.starts, numbers.axis("result"))
+
+
+def follow(
+    numbers: Record, plan: Record, run: V, unit: Unit, outputs: tuple[V, V], windows: int = 1
+) -> None:
+    """Let the follower go on with some outputs of a unit: the first, and how many. Along each axis
+    the unit counts so many windows as one.
+    """
+    f, follower = numbers.f, follower_of(numbers)
+    parts, (first, count) = numbers["parts"], outputs
+
+    def plane(image: V, output: Operand) -> V:
+        number = (unit.image + image) * numbers["groups"] + unit.group
+        return number * numbers["outputs"] + unit.output + first + output
+
+    with f.when(plan["is_followed"].ne(0)), f.otherwise(plan["is_whole"].ne(0)) as whole:
+        with f.range(0, unit.images) as image:
+            follower.call(f, run, plane(image, 0) * parts, (plane(image, 0) + count) * parts)
+        whole.otherwise()
+        line = unit.starts[1] * windows
+        lines = f.minimum(numbers["count1"] - line, unit.lengths[1] * windows)
+        with f.range(0, count) as output, f.range(0, unit.lengths[0]) as z:
+            begin = plane(f.const(0, I64), output) * parts
+            begin = begin + (unit.starts[0] + z) * numbers["count1"] + line
+            follower.call(f, run, begin, begin + lines)
 
 
 def fill(

@@ -6,7 +6,8 @@ transformed; then, for the outputs of a matrix tile, the 16 products over the ch
 and their sums transformed back.
 
 Where a signal or kernel has infinities or NaN, windows would get them from their neighbours. Such
-results are seen, and the convolution is computed without transforms then.
+results are seen, and the convolution is computed without transforms then; who has gone on with its
+planes does so again.
 """
 
 from __future__ import annotations
@@ -88,6 +89,7 @@ def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Reco
     _pack(env, dtype, operands.rhs, packed, numbers, plan)
     pointers = [operands.lhs, operands.result, packed, table, flag]
     _run_units(env, dtype, pointers, [numbers, grid, plan, frame])
+    numbers["is_followed"] = plan["is_followed"]
     env.free(f, packed)
     with f.when(f.load(flag, I64).ne(0)):
         name = convolution_points.define(f.module, dtype)
@@ -233,6 +235,9 @@ class _Units:
                     at = f.element(self.sums, tile.type, number * self.sums_room)
                     columns = f.minimum(end - strip, tile.columns)
                     transform_sums(f, tile, at, outputs, (strip, columns), (output, height))
+                with f.when(end.eq(count)):
+                    given = (self.numbers, self.plan, self.env.run, unit, (output, height))
+                    convolution_units.follow(*given, WINDOWS)
 
     def _transform(self, unit: Unit, first: V, count: V, target: V) -> None:
         """A strip of tiles, some channels at a time: [points, channels, tiles]."""

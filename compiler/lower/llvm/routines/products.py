@@ -22,7 +22,6 @@ from weft.compiler.lower.llvm.types import I64, PTR, VOID
 
 _ROWS: Final = 4  # rows of a tile
 _DEEPEST: Final = SMALL // 4  # terms of a small sum: both other sizes are 2 or more
-_FOLLOWED_STEPS: Final = 8  # of a follower for each element of a product, by a rough guess
 
 
 def multiply(
@@ -64,19 +63,8 @@ def _follow(f: Function, env: Env, product: _Product) -> None:
 
 def _follow_at_once(f: Function, env: Env, product: _Product) -> None:
     """Let a follower go on after the whole product, on several threads."""
-    if product.follower is None:
-        return
-    count, columns = product.result.shape
-    passed = [product.follower.task, product.follower.data, product.follower.first]
-
-    def chunk(
-        g: Function, inner: Env, begin: V, end: V, _: list[Array], given: list[Operand]
-    ) -> None:
-        task, data, first = given
-        assert isinstance(task, V) and isinstance(data, V)
-        Follower(task, data, first).call(g, inner.run, begin, end)
-
-    rows.parallel(f, env, count, times(f, columns, _FOLLOWED_STEPS), [], passed, chunk)
+    if product.follower is not None:
+        rows.follow_at_once(f, env, product.follower, *product.result.shape)
 
 
 def _call(f: Function, env: Env, way: str, build: _Build, product: _Product) -> None:

@@ -9,13 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from weft.compiler.lower.llvm.arrays import Array, Env, dot, plus, product, times, unravel
+from weft.compiler.lower.llvm.arrays import (
+    Array,
+    Env,
+    Follower,
+    dot,
+    plus,
+    product,
+    times,
+    unravel,
+)
 from weft.compiler.lower.llvm.emit import Function, Module, Operand, V
 from weft.compiler.lower.llvm.routines import sizes
 from weft.compiler.lower.llvm.types import I1, I64, Type
 
 # Elementary steps that are worth a parallel task.
 LEAST_STEPS: Final = 20_000
+_FOLLOWED_STEPS: Final = 8  # of a follower for each element of a row, by a rough guess
 
 Body: TypeAlias = Callable[[Function, Env, V, V, list[Array], list[Operand]], None]
 
@@ -35,8 +45,15 @@ def parallel(
     last; an item takes about `steps` steps.
 
     `body(g, env, begin, end, arrays, numbers)` emits the items of one chunk; the same arrays and
-    numbers (pointers too) are given to it as `g` knows them.
+    numbers (pointers too) are given to it as `g` knows them. Of a part of all rows, only the items
+    of these are visited, one after the other.
     """
+    if env.part is not None:
+        part = env.part
+        each = sizes.floor_divide(f, count, sizes.most(f, part.rows, 1))
+        begin, end = [f.const(times(f, row, each), I64) for row in (part.begin, part.end)]
+        body(f, env, begin, end, list(arrays), list(numbers))
+        return
     chunk = chunk_size(f, steps, group)
     chunks = sizes.ceil_divide(f, count, chunk)
     every = [count, chunk, *numbers]
@@ -51,6 +68,22 @@ def parallel(
     captured = [value for array in arrays for value in _values(array)]
     captured += [x for x in every if isinstance(x, V)]
     env.parallel(f, chunks, step, captured)
+
+
+def follow_at_once(
+    f: Function, env: Env, follower: Follower, count: Operand, columns: Operand
+) -> None:
+    """Let a follower go on with all rows, on several threads."""
+
+    def chunk(
+        g: Function, inner: Env, begin: V, end: V, _: list[Array], given: list[Operand]
+    ) -> None:
+        task, data, first = given
+        assert isinstance(task, V) and isinstance(data, V)
+        Follower(task, data, first).call(g, inner.run, begin, end)
+
+    passed = [follower.task, follower.data, follower.first]
+    parallel(f, env, count, times(f, columns, _FOLLOWED_STEPS), [], passed, chunk)
 
 
 def chunk_size(f: Function, steps: Operand, group: int = 1) -> Operand:
