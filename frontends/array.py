@@ -180,10 +180,8 @@ class TracedArray(Viewed):
         if not _is_basic(key) or not value.type.shape:
             return current_trace().wrap(value)
         return self._view_of(
-            lambda base: indexing.getitem(self.region_trace.wrap(base), key),
-            lambda base, new: indexing.update(
-                self.region_trace.wrap(base), key, self.region_trace.wrap(new)
-            ),
+            lambda base: indexing.getitem(core.wrap(base), key),
+            lambda base, new: indexing.update(core.wrap(base), key, core.wrap(new)),
             value,
         )
 
@@ -319,7 +317,7 @@ class TracedArray(Viewed):
 
     def _refuse(self, what: str, instead: str) -> NoReturn:
         trace = find_trace()
-        if trace is None or self.region_trace.finished:
+        if trace is None or self.home.finished:
             raise leaked(self)
         raise TraceError(
             f"{what} needs the value of {self.type} ({_describe(self._value)}), which is only "
