@@ -31,7 +31,7 @@ from weft.frontends.flow.parts import (
     truth,
     written_arrays,
 )
-from weft.frontends.flow.scope import UNDEFINED, Names, Part, Place, Saved, Scope
+from weft.frontends.flow.scope import UNDEFINED, AttributeWrite, Names, Part, Saved, Scope
 from weft.frontends.flow.variables import Leaf, State, Taken
 from weft.frontends.functions import core
 from weft.frontends.trace import OuterWrite, Tracer, user_line
@@ -103,12 +103,16 @@ class Choice:
             except OuterWrite as error:
                 self._saved.restore()
                 add_written(self._written, error)
+            except AttributeWrite as error:
+                self._saved.restore()
+                self._results += error.places
             except BaseException:
                 self._saved.restore()
                 raise
 
     def _branch(self, part: Part) -> Traced:
         made = trace_part(part, self._results, self._written)
+        self._saved.require_known(self._results)
         results = [place.name for place in self._results]
         for name, _, _ in self._saved.altered():
             if name not in results or name not in self._names.changed:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import math
 import types
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -14,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.compiler.ir import dtypes
+from weft.compiler.ir.graph import Constant
 from weft.frontends.flow.asked import conversion
 from weft.frontends.flow.iteration import Enumerated, TracedRange, Zipped
 from weft.frontends.flow.logic import and_, or_
@@ -167,9 +167,14 @@ def _math(function: Any, *args: Any) -> Any:
 
 def _range(*args: Any) -> Any:
     if not any(is_traced(arg) for arg in args):
-        return builtins.range(*[int(arg) if isinstance(arg, Tracer) else arg for arg in args])
+        return builtins.range(*[_known(arg) for arg in args])
     start, stop = (0, args[0]) if len(args) == 1 else args[:2]
     return TracedRange(start, stop, args[2] if len(args) > 2 else 1)
+
+
+def _known(number: Any) -> Any:
+    value = number.value if isinstance(number, Tracer) else number
+    return value.array.item() if isinstance(value, Constant) else number
 
 
 def _is_sequence(part: Any) -> bool:
@@ -190,7 +195,8 @@ def _reversed(sequence: Any) -> Any:
     if isinstance(sequence, range | Tracer | np.ndarray):
         return sequence[::-1]  # type: ignore[index]
     if isinstance(sequence, TracedRange):
-        last = sequence.start + (sequence.count - 1) * sequence.step
+        count: Any = sequence.count
+        last = sequence.start + (count - 1) * sequence.step
         return TracedRange(last, sequence.start - sequence.step, -sequence.step)
     return builtins.reversed(sequence)
 
@@ -236,12 +242,12 @@ def _extreme(plain: Any, is_better: Callable[[Any, Any], Any]) -> Callable[..., 
             return plain(*args, **kwargs)
         if isinstance(given, Tracer):
             return getattr(np, plain.__name__)(given)
-        best = items[0]
+        best: Any = items[0]
         for item in items[1:]:
             better = is_better(item, best)
             if is_traced(better):
                 truth(better, f"what {plain.__name__}() compares")
-                best = np.where(better, item, best)
+                best = BY_NUMPY[np.where](better, item, best)
             else:
                 best = item if better else best
         return best
@@ -249,22 +255,26 @@ def _extreme(plain: Any, is_better: Callable[[Any, Any], Any]) -> Callable[..., 
     return choose
 
 
+def _is_array(value: Any) -> bool:
+    return isinstance(value, Tracer) and bool(value.type.shape)
+
+
 def _any(iterable: Any) -> Any:
-    if isinstance(iterable, Tracer):
+    if _is_array(iterable):
         return np.any(iterable)
     items = list(iterable)
     return or_(lambda: False, *[lambda item=item: _bool(item) for item in items])
 
 
 def _all(iterable: Any) -> Any:
-    if isinstance(iterable, Tracer):
+    if _is_array(iterable):
         return np.all(iterable)
     items = list(iterable)
     return and_(lambda: True, *[lambda item=item: _bool(item) for item in items])
 
 
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
-    if isinstance(iterable, Tracer) and iterable.type.shape:
+    if _is_array(iterable):
         return np.sum(iterable, axis=0) + start
     return builtins.sum(_whole(iterable) if type(iterable) is list else iterable, start)
 

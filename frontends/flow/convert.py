@@ -36,11 +36,15 @@ def converted(function: Any) -> Any:
         return function if same else functools.partial(made, *function.args, **function.keywords)
     if isinstance(function, types.FunctionType):
         return _converted_function(function)
-    call = getattr(type(function), "__call__", None)
-    if isinstance(call, types.FunctionType) and not isinstance(function, type):
+    call = None if isinstance(function, type) else _method(function, "__call__")
+    if isinstance(call, types.FunctionType):
         made = converted(call)
         return function if made is call else types.MethodType(made, function)
     return function
+
+
+def _method(instance: Any, name: str) -> Any:
+    return getattr(type(instance), name, None)
 
 
 def call_converted(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -80,8 +84,7 @@ def _place(error: BaseException) -> Location | None:
 def _require_source(function: Any) -> None:
     """Raise a clear error if a function that is to be converted cannot be."""
     while isinstance(function, functools.partial | types.MethodType):
-        is_partial = isinstance(function, functools.partial)
-        function = function.func if is_partial else function.__func__
+        function = getattr(function, "func", None) or function.__func__  # type: ignore[union-attr]
     if not isinstance(function, types.FunctionType) or not is_users(function.__code__):
         return
     try:

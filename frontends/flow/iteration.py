@@ -7,6 +7,7 @@ whose number is traced. All other iterables run as in Python.
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
@@ -58,7 +59,7 @@ class Zipped:
     parts: tuple[Any, ...]
 
     def __iter__(self) -> Iterator[Any]:
-        return builtins.zip(*self.parts)
+        return builtins.zip(*self.parts, strict=False)
 
 
 @dataclass(frozen=True)
@@ -174,16 +175,9 @@ def _together(parts: Sequence[Any]) -> Steps | None:
     found = [one for one in made if one is not None]
     if len(found) < len(made):
         return None
-    counts = [one.count for one in found if one.count is not None]
-    if any(isinstance(count, Tracer) for count in counts):
-        least: Any = core.lift(counts[0])
-        for count in counts[1:]:
-            least = core.lift(np.minimum(core.wrap(least), core.wrap(core.lift(count))))
-        count: Any = core.wrap(least)
-        return Steps(count, found[0].rows, found[0].item, lambda k: tuple([p.at(k) for p in found]))
-    count = counts[0]
-    for other in counts[1:]:
-        count = dims.minimum(count, other)
+    counts: list[Any] = [one.count for one in found if one.count is not None]
+    is_known = not any(isinstance(count, Tracer) for count in counts)
+    count: Any = functools.reduce(dims.minimum if is_known else _minimum, counts)
 
     def rows() -> tuple[Any, ...]:
         return (_numbers(count), *[_first(p.rows(), count) for p in found if p.count is not None])
@@ -193,6 +187,10 @@ def _together(parts: Sequence[Any]) -> Steps | None:
         return tuple([p.at(number) if p.count is None else p.item(next(given)) for p in found])
 
     return Steps(count, rows, item, lambda k: tuple([p.at(k) for p in found]))
+
+
+def _minimum(one: Any, other: Any) -> Any:
+    return np.minimum(core.wrap(core.lift(one)), core.wrap(core.lift(other)))  # type: ignore[call-overload]
 
 
 def _numbers(count: Any) -> Tracer:

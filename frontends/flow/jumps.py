@@ -99,11 +99,12 @@ class _Lowering:
             if isinstance(statement, ast.If) and rest and _jumps(statement):
                 if _exits(statement.body) or _exits(statement.orelse):
                     return made + self._divided(statement, rest, loop)
+            may_jump = _jumps(statement)
             lowered = self._statement(statement, loop)
             made += lowered
             if _is_jump(statement) or isinstance(statement, ast.Raise):
                 return made
-            flags = _flags(lowered, loop) if _jumps(statement) else []
+            flags = _flags(lowered, loop) if may_jump else []
             if flags and rest:
                 guarded = self.block(rest, loop)
                 return [*made, _at(Guard(_none_of(flags), guarded, []), rest[0])]

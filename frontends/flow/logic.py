@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any, Final
@@ -73,11 +74,15 @@ def compare(left: Any, *rest: Any) -> Any:
     for name, later in zip(rest[::2], rest[1::2], strict=True):
         right = later()
         made, before = _compare(left, name, right), result
-        result = _both(before, lambda made=made: made) if is_traced(before) else made
+        result = _both(before, functools.partial(_same, made)) if is_traced(before) else made
         if not is_traced(result) and not result:
             return result
         left = right
     return result
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _compare(left: Any, name: str, right: Any) -> Any:
@@ -99,7 +104,7 @@ def _contains(container: Any, item: Any) -> Any:
             lambda: near, lambda: (item - container.start) % container.step == 0
         )
     if isinstance(container, tuple | list | set | frozenset):
-        return or_(lambda: False, *[lambda one=one: item == one for one in container])
+        return or_(lambda: False, *[functools.partial(operator.eq, item, one) for one in container])
     return item in container
 
 
@@ -149,5 +154,3 @@ def _cheap(left: Any, right: Later) -> Any:
 def _is_harmless(op: Op) -> bool:
     is_small = all(not value.type.shape for value in (*op.operands, *op.results))
     return is_small and Trait.ELEMENTWISE in op.definition.traits
-
-

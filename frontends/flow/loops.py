@@ -18,7 +18,7 @@ from weft.frontends.flow.parts import conditional, is_traced, truth
 from weft.frontends.flow.rolling import Loop
 from weft.frontends.flow.scope import Names, Part, Scope
 from weft.frontends.functions import core
-from weft.frontends.trace import Tracer, user_line
+from weft.frontends.trace import OuterWrite, Tracer, user_line
 
 MOST_UNROLLED: Final = 16  # steps, of all loops around together
 MOST_UNROLLED_IF_NEEDED: Final = 512  # steps that need numbers which are known
@@ -80,6 +80,8 @@ def _is_possible(run: Callable[[], None], count: int = 0) -> bool:
     """Whether a loop could be made one of the program; what was tried leaves no trace."""
     try:
         run()
+    except OuterWrite:
+        raise  # the loop or branch around will make the array one of its results
     except Exception as error:
         if count <= MOST_UNROLLED_IF_NEEDED:
             return False
@@ -126,7 +128,7 @@ def _unrolled(
             goes_on = True if more is None else more()
             if is_traced(goes_on):
                 rest = None if made is None else _rest(made, done)
-                if rest is not None and _is_possible(lambda: _rolled(rest, body, more, names)):
+                if rest is not None and _is_rolled(rest, body, more, names):
                     return
                 _guarded(goes_on, body, item, names)
             elif goes_on:
@@ -137,8 +139,13 @@ def _unrolled(
         state.copies = copies
 
 
+def _is_rolled(made: Steps, body: Part, more: Part | None, names: Names) -> bool:
+    return _is_possible(lambda: _rolled(made, body, more, names))
+
+
 def _rest(made: Steps, done: int) -> Steps:
-    return replace(made, count=made.count - done, at=lambda k: made.at(k + done))
+    count: Any = made.count
+    return replace(made, count=count - done, at=lambda k: made.at(k + done))
 
 
 def _guarded(goes_on: Any, body: Part, item: Any, names: Names) -> None:

@@ -99,9 +99,7 @@ def read(nodes: Nodes) -> set[str]:
 
 def read_by_inner_functions(nodes: Nodes) -> set[str]:
     """The names that functions and lambdas inside of statements read, whenever they are called."""
-    return {
-        name for node in within(nodes) if isinstance(node, SCOPES) for name in read(node)
-    }
+    return {name for node in within(nodes) if isinstance(node, SCOPES) for name in read(node)}
 
 
 def declared(nodes: Nodes, kind: type[ast.Global] | type[ast.Nonlocal]) -> set[str]:

@@ -66,7 +66,9 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def _body(self, body: list[ast.stmt], around: ast.FunctionDef) -> list[ast.stmt]:
-        if any(isinstance(part, ast.Yield | ast.YieldFrom | ast.Await) for part in names.within(body)):
+        if any(
+            isinstance(part, ast.Yield | ast.YieldFrom | ast.Await) for part in names.within(body)
+        ):
             return body
         self._globals = names.declared(body, ast.Global)
         self._nonlocals = names.declared(body, ast.Nonlocal)
@@ -120,15 +122,19 @@ class _Rewriter(ast.NodeTransformer):
     def _names(self, statement: ast.stmt, parts: Sequence[ast.AST]) -> ast.expr:
         """What `scope.Names` holds, as a constant."""
         own = self._own | self._globals | self._nonlocals
+        read = names.read(parts)
+        if "super" in read:
+            read.add(self._first)
         sets = (
             names.rebound(parts),
             (names.changed(parts) & own),
             self._liveness.after.get(statement, set()),
-            names.read(parts),
+            read,
             names.attributes(parts),
         )
         fields: list[Any] = [tuple(sorted(part)) for part in sets]
-        return ast.Constant((*fields, isinstance(statement, Guard)))
+        listed: Any = (*fields, isinstance(statement, Guard))
+        return ast.Constant(listed)
 
     # --- statements -----------------------------------------------------------------------------
 

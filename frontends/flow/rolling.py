@@ -35,7 +35,7 @@ from weft.frontends.flow.parts import (
     trace_part,
     written_arrays,
 )
-from weft.frontends.flow.scope import UNDEFINED, Part, Place, Saved, Scope
+from weft.frontends.flow.scope import UNDEFINED, AttributeWrite, Part, Place, Saved, Scope
 from weft.frontends.flow.variables import Leaf, State, Taken
 from weft.frontends.functions import core
 from weft.frontends.trace import OuterWrite, Trace, Tracer, current_trace, user_line
@@ -65,11 +65,19 @@ class Loop:
         self._written = written_arrays(assigned, names)
         live = {*names.live, *names.attributes}
         kept = [p for p in assigned if not is_written_in_place(p, p.get(), names)]
-        self._carried = [place for place in kept if place.name in live]
+        self._carried: list[Place] = [place for place in kept if place.name in live]
         self._temporary = [place for place in kept if place.name not in live]
         self._saved = Saved(assigned, scope.variables([*names.read, *names.changed]))
-        self._entry = [place.get() for place in self._carried]
-        self._states: list[State] = [variables.take(v, current_trace()) for v in self._entry]
+        self._entry: list[Any] = []
+        self._states: list[State] = []
+        carried, self._carried = self._carried, []
+        self._add_carried(carried)
+
+    def _add_carried(self, places: Sequence[Place]) -> None:
+        values = [place.get() for place in places]
+        self._carried = [*self._carried, *places]
+        self._entry += values
+        self._states += [variables.take(value, current_trace()) for value in values]
 
     def scan(self, body: Part, steps: Steps) -> None:
         """A loop whose number of steps is known."""
@@ -123,10 +131,15 @@ class Loop:
         for _ in range(MOST_ATTEMPTS):
             try:
                 step = self._step(run, rows, with_number)
+                self._saved.require_known(self._carried)
                 adapted = [self._adapted(n, state) for n, state in enumerate(step.made.states)]
             except OuterWrite as error:
                 self._saved.restore()
                 add_written(self._written, error)
+                continue
+            except AttributeWrite as error:
+                self._saved.restore()
+                self._add_carried(error.places)
                 continue
             except BaseException:
                 self._saved.restore()
@@ -225,9 +238,7 @@ class Loop:
     def _unstable(self, place: Place, before: Taken, after: State) -> TraceError:
         hint = "give it before the loop what it will be, an array of the same structure and shape"
         if isinstance(after, Taken) and after.treedef == before.treedef:
-            types = [leaf.type for leaf in after.leaves]
-            shapes = [t and t.shape for t in types] == [b.type and b.type.shape for b in before.leaves]
-            if shapes and None not in types:
+            if _shapes(before) == _shapes(after):
                 hint = f"make the dtypes agree, for example with .astype({_dtype(before)!r})"
         return core.trace_error(
             f"{place.name} is {before} before a step of this loop and {after} after it; {hint}"
@@ -258,9 +269,7 @@ class Loop:
         ]
         return values + [current_trace().read(array) for array in self._written]
 
-    def _close(
-        self, step: Step, more: Sequence[Callable[[], Value]]
-    ) -> tuple[Region, list[Value]]:
+    def _close(self, step: Step, more: Sequence[Callable[[], Value]]) -> tuple[Region, list[Value]]:
         numbers = [] if step.number is None else [Leaf(_NUMBER, value=step.number)]
         with step.made.trace.active():
             outputs = [make() for make in more]
@@ -346,6 +355,10 @@ def _kind(state: State) -> Any:
         return None
     leaves = [(leaf.type, leaf.weak, leaf.type is None and leaf.plain) for leaf in state.leaves]
     return state.treedef, leaves
+
+
+def _shapes(state: Taken) -> list[Any]:
+    return [None if leaf.type is None else leaf.type.shape for leaf in state.leaves]
 
 
 def _dtype(state: Taken) -> str:

@@ -81,8 +81,8 @@ State: TypeAlias = "Taken | Undefined"
 
 def take(value: Any, trace: Trace) -> State:
     """The value of a variable as of now, arrays read in a trace."""
-    if value is UNDEFINED:
-        return UNDEFINED
+    if isinstance(value, Undefined):
+        return value
     leaves, treedef = tree.flatten(value)
     return Taken(treedef, tuple([_leaf(leaf, trace) for leaf in leaves]))
 
