@@ -75,12 +75,26 @@ def writable(value: Any, *given: Any) -> Any:
     return value
 
 
+def item(container: Any, key: Any) -> Any:
+    """`container[key]`; arrays and lists of numbers that are known can be asked for a traced
+    place.
+    """
+    if not _holds_traced(key):
+        return container[key]
+    if isinstance(container, np.ndarray):
+        return core.wrap(core.lift(container))[key]  # type: ignore[index]
+    if isinstance(container, list | tuple) and container and isinstance(key, Tracer):
+        whole = _whole(container) if type(container) is list else container
+        return BY_NUMPY[np.stack](whole)[key]
+    return container[key]
+
+
 def _holds_traced(value: Any) -> bool:
     if isinstance(value, slice):
         return _holds_traced((value.start, value.stop, value.step))
     if isinstance(value, tuple | list):
         return any(_holds_traced(part) for part in value)
-    return isinstance(value, Tracer)
+    return isinstance(value, Tracer) and is_traced(value)
 
 
 # --- NumPy ----------------------------------------------------------------------------------------

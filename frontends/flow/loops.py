@@ -21,6 +21,7 @@ from weft.frontends.functions import core
 from weft.frontends.trace import OuterWrite, Tracer, user_line
 
 MOST_UNROLLED: Final = 16  # steps, of all loops around together
+MOST_UNROLLED_AROUND_LOOPS: Final = 4
 MOST_UNROLLED_IF_NEEDED: Final = 512  # steps that need numbers which are known
 MOST_WHILE_STEPS: Final = 10_000
 
@@ -66,7 +67,8 @@ def for_(iterable: Any, body: Part, more: Part | None, names: Any) -> None:
     if wish or not isinstance(count, int):
         _rolled(made, body, more, listed)
         return
-    if count * _state().copies <= MOST_UNROLLED:
+    limit = MOST_UNROLLED_AROUND_LOOPS if listed.has_loop else MOST_UNROLLED
+    if count * _state().copies <= limit:
         _unrolled(given, made, body, more, listed)
     elif not _is_possible(lambda: _rolled(made, body, more, listed), count):
         _unrolled(given, made, body, more, listed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 
 from weft.frontends.flow.branches import if_, if_expression
-from weft.frontends.flow.calls import call, raising, writable
+from weft.frontends.flow.calls import call, item, raising, writable
 from weft.frontends.flow.logic import and_, compare, not_, or_
 from weft.frontends.flow.loops import for_, while_
 
@@ -18,6 +18,7 @@ __all__ = [
     "for_",
     "if_",
     "if_expression",
+    "item",
     "not_",
     "or_",
     "raising",

@@ -133,7 +133,8 @@ class _Rewriter(ast.NodeTransformer):
             names.attributes(parts),
         )
         fields: list[Any] = [tuple(sorted(part)) for part in sets]
-        listed: Any = (*fields, isinstance(statement, Guard))
+        has_loop = any(isinstance(n, ast.For | ast.While) for n in names.within(parts))
+        listed: Any = (*fields, isinstance(statement, Guard), has_loop)
         return ast.Constant(listed)
 
     # --- statements -----------------------------------------------------------------------------
@@ -300,6 +301,13 @@ class _Rewriter(ast.NodeTransformer):
         for operator, operand in zip(node.ops, node.comparators, strict=True):
             parts += [ast.Constant(_COMPARISONS[type(operator)]), _later(self.visit(operand))]
         return _at(_call("compare", *parts), node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if not isinstance(node.ctx, ast.Load) or names.has_walrus(node):
+            return self._unmoved(node)
+        if isinstance(node.slice, ast.Constant):
+            return self._unmoved(node)
+        return _at(_call("item", self.visit(node.value), self._key(node.slice)), node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         is_super = isinstance(node.func, ast.Name) and node.func.id == "super"

@@ -33,6 +33,7 @@ class Names(NamedTuple):
     read: tuple[str, ...]
     attributes: tuple[str, ...]
     is_guard: bool
+    has_loop: bool
 
 
 class Place(Protocol):
