@@ -13,7 +13,7 @@ from typing import Final
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Dim, Size
-from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
+from weft.compiler.ir.graph import Constant, Op, Parameter, Region, Result, Value
 from weft.compiler.loops.estimates import bytes_of as bytes_of
 from weft.compiler.loops.group import Assembly, Group, Node, Reduction, Single
 from weft.compiler.loops.index import row_major, total
@@ -213,7 +213,7 @@ class _Planner:
             if isinstance(held, Constant) and held.type.rank and held not in made.holders:
                 self._outside("constant", -1, held)
         for number, result in enumerate(made.region.results):
-            if self.carried.get(result) == number:
+            if isinstance(result, Parameter) and self.carried.get(result) == number:
                 made.in_place.add(number)  # passed on as it is
         made.bytes = assign_offsets(made.temporaries)
 
@@ -431,8 +431,8 @@ def branch_origins(op: Op, number: int) -> list[int]:
     found: dict[int, None] = {}
     for region in op.regions:
         origin = _origin(region.results[number])
-        if origin in region.parameters:
-            found[region.parameters.index(origin)] = None  # type: ignore[arg-type]
+        if isinstance(origin, Parameter) and origin in region.parameters:
+            found[region.parameters.index(origin)] = None
     return list(found)
 
 

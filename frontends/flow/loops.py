@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from weft.compiler.ir.errors import TraceError, WeftError
-from weft.compiler.ir.graph import Value
+from weft.compiler.ir.graph import Constant, Value
 from weft.frontends.flow.asked import Conversion, conversion
 from weft.frontends.flow.branches import Choice
 from weft.frontends.flow.iteration import Asked, Steps, steps
@@ -47,7 +47,10 @@ def while_(test: Part, body: Part, names: Any) -> None:
 
 def _while(test: Part, body: Part, names: Names, is_sure: bool) -> None:
     def goes_on(_: Any) -> Value:
-        return truth(test(), "the condition of this `while`")
+        tested = truth(test(), "the condition of this `while`")
+        if isinstance(tested, Constant):
+            raise core.trace_error("the condition of this loop does not depend on what it does")
+        return tested
 
     loop = Loop(Scope((body, test), names), is_sure)
     with conditional(str(user_line())):
