@@ -31,7 +31,8 @@ from weft.frontends.flow.parts import (
     truth,
     written_arrays,
 )
-from weft.frontends.flow.scope import UNDEFINED, AttributeWrite, Names, Part, Saved, Scope
+from weft.frontends.flow.saved import HiddenWrite, Saved
+from weft.frontends.flow.scope import UNDEFINED, Names, Part, Scope
 from weft.frontends.flow.variables import Leaf, State, Taken
 from weft.frontends.functions import core
 from weft.frontends.trace import OuterWrite, Tracer, user_line
@@ -98,12 +99,12 @@ class Choice:
     def _branches(self) -> list[Traced]:
         while True:
             try:
-                with conditional(str(user_line())):
+                with conditional(str(user_line())), self._saved.frozen():
                     return [self._branch(part) for part in self._parts]
             except OuterWrite as error:
                 self._saved.restore()
                 add_written(self._written, error)
-            except AttributeWrite as error:
+            except HiddenWrite as error:
                 self._saved.restore()
                 self._results += error.places
             except BaseException:
@@ -198,9 +199,11 @@ def _different(name: str, taken: Sequence[Taken]) -> TraceError:
             f"the function returns {then} where this condition holds and {otherwise} where it does "
             "not; with a traced condition both ways need the same structure, shapes and dtypes"
         )
+    hint = "make the two agree, for example with .astype(...) or np.broadcast_to"
+    if any(leaf.type is None for state in taken for leaf in state.leaves):
+        hint = "only arrays and numbers can depend on a traced condition"
     return core.trace_error(
-        f"{name} is {then} where this condition holds and {otherwise} where it does not; make the "
-        "two agree, for example with .astype(...) or np.broadcast_to"
+        f"{name} is {then} where this condition holds and {otherwise} where it does not; {hint}"
     )
 
 

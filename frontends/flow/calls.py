@@ -17,7 +17,7 @@ from weft.compiler.ir.graph import Constant
 from weft.frontends.flow.asked import conversion
 from weft.frontends.flow.iteration import Enumerated, TracedRange, Zipped
 from weft.frontends.flow.logic import and_, or_
-from weft.frontends.flow.parts import adopted, is_traced, truth
+from weft.frontends.flow.parts import adopted, is_array, is_traced, truth
 from weft.frontends.functions import core
 from weft.frontends.functions.namespace import BY_NUMPY
 from weft.frontends.trace import Tracer, find_trace, located
@@ -70,9 +70,11 @@ def raising() -> None:
 
 def writable(value: Any, *given: Any) -> Any:
     """An array that something traced can be written to: one of NumPy's becomes one of the trace."""
-    if isinstance(value, np.ndarray) and _holds_traced(given):
-        return adopted(value)
-    return value
+    if not is_array(value) or not _holds_traced(given):
+        return value
+    held = [value]
+    del value
+    return adopted(held.pop(), "")
 
 
 def item(container: Any, key: Any) -> Any:

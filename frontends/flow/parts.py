@@ -4,10 +4,11 @@ they write to in place.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,11 +18,13 @@ from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import logic
 from weft.frontends.flow import variables
 from weft.frontends.flow.asked import Conversion, conversion
-from weft.frontends.flow.scope import Names, Place, refill
+from weft.frontends.flow.saved import refill
+from weft.frontends.flow.scope import Names, Place
 from weft.frontends.flow.variables import Leaf, State
 from weft.frontends.functions import core
 from weft.frontends.trace import OuterWrite, Trace, Tracer, current_trace
 
+_SOLE_REFERENCES: Final = 3  # the variable, the parameter here, and that of `getrefcount`
 SPELLING = "x = x.at[...].set(...)"
 
 
@@ -100,15 +103,29 @@ def add_written(written: list[Tracer], error: OuterWrite) -> None:
 def adopt_arrays(places: Sequence[Place], names: Names) -> None:
     """Make NumPy's arrays that a part writes to arrays of the trace."""
     for place in places:
-        if place.name in names.changed:
-            place.set(adopted(place.get()))
+        if place.name in names.changed and is_array(place.get()):
+            place.set(adopted(place.get(), place.name))
 
 
-def adopted(value: Any) -> Any:
-    """An array that a trace can write to, for one of NumPy's; others as they are."""
-    if isinstance(value, np.ndarray) and value.ndim and is_supported(value.dtype):
-        return core.wrap(core.lift(value.copy()))
-    return value
+def is_array(value: Any) -> bool:
+    """Whether it is an array of NumPy that can be one of the trace."""
+    return isinstance(value, np.ndarray) and value.ndim > 0 and is_supported(value.dtype)
+
+
+def adopted(value: Any, name: str) -> Any:
+    """An array that a trace can write to, for one of NumPy's that a variable holds; refused if
+    others hold it too, who would not see the writes.
+    """
+    is_shared = sys.getrefcount(value) > _SOLE_REFERENCES
+    if value.base is not None and sys.getrefcount(value.base) > 2:
+        is_shared = True
+    if is_shared:
+        raise core.trace_error(
+            f"a traced value is written to {name or 'an array'}, a NumPy array to which other "
+            "variables refer as well, and these would not see it; make it with weft.numpy.zeros or "
+            "weft.numpy.array, or take a .copy()"
+        )
+    return core.wrap(core.lift(value.copy()))
 
 
 def written_arrays(places: Sequence[Place], names: Names) -> list[Tracer]:

@@ -35,7 +35,8 @@ from weft.frontends.flow.parts import (
     trace_part,
     written_arrays,
 )
-from weft.frontends.flow.scope import UNDEFINED, AttributeWrite, Part, Place, Saved, Scope
+from weft.frontends.flow.saved import HiddenWrite, Saved
+from weft.frontends.flow.scope import UNDEFINED, Part, Place, Scope
 from weft.frontends.flow.variables import Leaf, State, Taken
 from weft.frontends.functions import core
 from weft.frontends.trace import OuterWrite, Trace, Tracer, current_trace, user_line
@@ -130,14 +131,15 @@ class Loop:
     ) -> Step:
         for _ in range(MOST_ATTEMPTS):
             try:
-                step = self._step(run, rows, with_number)
+                with self._saved.frozen():
+                    step = self._step(run, rows, with_number)
                 self._saved.require_known(self._carried)
                 adapted = [self._adapted(n, state) for n, state in enumerate(step.made.states)]
             except OuterWrite as error:
                 self._saved.restore()
                 add_written(self._written, error)
                 continue
-            except AttributeWrite as error:
+            except HiddenWrite as error:
                 self._saved.restore()
                 self._add_carried(error.places)
                 continue

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import CellType, FunctionType, ModuleType
-from typing import Any, Final, NamedTuple, Protocol, TypeGuard
+from types import CellType
+from typing import Any, Final, NamedTuple, Protocol
 
 
 class Undefined:
@@ -134,85 +134,3 @@ class Scope:
         owner = self.find(variable).get()
         is_object = owner is not UNDEFINED and hasattr(owner, "__dict__")
         return [AttributePlace(name, owner, attribute)] if is_object else []
-
-
-class AttributeWrite(Exception):
-    """Attributes of objects that a part has assigned, though its text does not show it."""
-
-    def __init__(self, places: list[Place]) -> None:
-        super().__init__()
-        self.places = places
-
-
-class Saved:
-    """What variables, and the lists, dicts and objects among them, held when this was made."""
-
-    def __init__(self, places: Sequence[Place], read: Sequence[Place]) -> None:
-        self._values = [(place, place.get()) for place in places]
-        held = [(place.name, place.get()) for place in read]
-        self.containers = [
-            (name, value, value.copy()) for name, value in held if type(value) in (list, dict, set)
-        ]
-        self._objects = [
-            (name, value, dict(vars(value))) for name, value in held if _has_state(value)
-        ]
-
-    def restore(self) -> None:
-        """Put everything back."""
-        for place, value in self._values:
-            place.set(value)
-        for _, container, content in self.containers:
-            refill(container, content)
-        for _, owner, content in self._objects:
-            refill(vars(owner), content)
-
-    def require_known(self, known: Sequence[Place]) -> None:
-        """Raise `AttributeWrite` if an attribute was assigned that is none of these places."""
-        names = [(place.owner, place.attribute) for place in known if is_attribute(place)]
-        found: list[Place] = []
-        for name, owner, content in self._objects:
-            for key in {**content, **vars(owner)}:
-                is_known = any(owner is other and key == place for other, place in names)
-                if content.get(key, UNDEFINED) is not vars(owner).get(key, UNDEFINED):
-                    if not is_known:
-                        found.append(AttributePlace(f"{name}.{key}", owner, key))
-        if found:
-            raise AttributeWrite(found)
-
-    def altered(self) -> list[tuple[str, Any, Any]]:
-        """Name, container and earlier content of those that were changed."""
-        return [part for part in self.containers if not _same_items(part[1], part[2])]
-
-
-def is_attribute(place: Place) -> TypeGuard[AttributePlace]:
-    return isinstance(place, AttributePlace)
-
-
-def _has_state(value: Any) -> bool:
-    """Whether it is an object of a class that is no library's."""
-    kind = type(value)
-    is_plain = isinstance(value, type | ModuleType | FunctionType) or not hasattr(value, "__dict__")
-    return not is_plain and not kind.__module__.startswith(("weft.", "numpy", "builtins"))
-
-
-def refill(container: Any, content: Any) -> None:
-    """Give a list, dict or set other content."""
-    if _same_items(container, content):
-        return
-    container.clear()
-    if isinstance(container, list):
-        container.extend(content)
-    else:
-        container.update(content)
-
-
-def _same_items(one: Any, other: Any) -> bool:
-    if len(one) != len(other):
-        return False
-    if isinstance(one, set):
-        return bool(one == other)
-    pairs = zip(one, other, strict=True)
-    if isinstance(one, dict):
-        pairs = zip(one.items(), other.items(), strict=True)
-        return all(a[0] == b[0] and a[1] is b[1] for a, b in pairs)
-    return all(a is b for a, b in pairs)

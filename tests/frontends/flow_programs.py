@@ -536,6 +536,8 @@ def a_dict_changes_in_a_loop(x, n):
 class _Counter:
     def __init__(self, start):
         self.value = start
+        self.seen = []
+        self.seen = []
         self.__private = 2.0
 
     def step(self, x):
@@ -549,6 +551,14 @@ class _Louder(_Counter):
         if x > 10:
             return super().step(x) * 100
         return super().step(x)
+
+
+@program(LONG, -LONG)
+def a_list_of_an_object_grows(xs):
+    counter = _Counter(0.5)
+    for x in xs:
+        counter.seen.append(counter.step(x))
+    return np.array(counter.seen), counter.value
 
 
 @program((1.0, 5), (-1.0, 2), (11.0, 3))
@@ -591,6 +601,28 @@ def closures_and_nonlocal(x):
         add(x)
         x = -x
     return total
+
+
+@program((2.0, 30), (-2.0, 3))
+def a_called_function_assigns_nonlocal_variables(x, n):
+    total, seen = 0.0, []
+
+    def add(v):
+        nonlocal total
+        total = total + v if v > 0 else total - 2 * v
+        seen.append(total)
+
+    for _ in range(20):
+        add(x)
+        x = -x * 0.9
+
+    def count(v):
+        nonlocal total
+        total += v
+
+    for i in range(n):
+        count(i)
+    return total, np.array(seen)
 
 
 @program(2.0, -2.0)

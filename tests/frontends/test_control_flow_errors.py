@@ -76,7 +76,7 @@ def shapes_differ_between_branches(x: Any) -> Any:
     return y
 
 
-@refused(1.0, says=("kind is 'a'", "'b'"), at="x > 0")
+@refused(1.0, says=("kind is 'a'", "'b'", "only arrays and numbers"), at="x > 0")
 def a_string_depends_on_the_condition(x: Any) -> Any:
     if x > 0:
         kind = "a"
