@@ -44,6 +44,8 @@ _INTO_NUMPY: Final = (
     "; to write it into an array, make that with weft.numpy.zeros or np.zeros_like(x)"
 )
 
+_CONVERTED: Final = "; or let Weft do so: wf.jit(f, control_flow=True)"
+
 _OPERANDS: Final = (Tracer, np.ndarray, np.generic, bool, int, float, complex, Dim, list)
 
 
@@ -180,10 +182,8 @@ class TracedArray(Viewed):
         if not _is_basic(key) or not value.type.shape:
             return current_trace().wrap(value)
         return self._view_of(
-            lambda base: indexing.getitem(self.region_trace.wrap(base), key),
-            lambda base, new: indexing.update(
-                self.region_trace.wrap(base), key, self.region_trace.wrap(new)
-            ),
+            lambda base: indexing.getitem(core.wrap(base), key),
+            lambda base, new: indexing.update(core.wrap(base), key, core.wrap(new)),
             value,
         )
 
@@ -284,13 +284,15 @@ class TracedArray(Viewed):
             "while": "wf.while_loop(condition, body, carry)",
             "assert": "a check on the result outside of the traced function",
         }.get(construct, "np.where, np.logical_and/or/not or wf.cond")
-        self._refuse(f"a Python `{construct}`" if construct else "a Python bool", hint)
+        what = f"a Python `{construct}`" if construct else "a Python bool"
+        is_convertible = construct and construct != "assert"
+        self._refuse(what, hint + (_CONVERTED if is_convertible else ""))
 
     def __index__(self) -> int:
         self._refuse(
             "an int (in range(), a shape, or a Python list index)",
             "wf.fori_loop or wf.scan for a loop, weft.numpy.stack(items)[i] or wf.switch for a "
-            "list, or make the argument static (static_argnames=...)",
+            "list, or make the argument static (static_argnames=...)" + _CONVERTED,
         )
 
     def __int__(self) -> int:
@@ -319,7 +321,7 @@ class TracedArray(Viewed):
 
     def _refuse(self, what: str, instead: str) -> NoReturn:
         trace = find_trace()
-        if trace is None or self.region_trace.finished:
+        if trace is None or self.home.finished:
             raise leaked(self)
         raise TraceError(
             f"{what} needs the value of {self.type} ({_describe(self._value)}), which is only "

@@ -19,6 +19,7 @@ from weft.compiler.ir.walk import inline
 from weft.frontends import tree
 from weft.frontends.arguments import Leaf, describe_leaf, function_name
 from weft.frontends.array import start_trace
+from weft.frontends.flow.asked import prepared
 from weft.frontends.trace import Tracer, find_trace
 from weft.frontends.tracing import lift_results
 
@@ -81,7 +82,7 @@ def close(
             trace.argument(type, label, weak=is_weak, owner=f"the argument {label}".rstrip())
             for type, label, is_weak in zip(types, labels, weakness, strict=True)
         ]
-        returned = function(*tree.unflatten(treedef, tracers))
+        returned = prepared(function)(*tree.unflatten(treedef, tracers))
         name = function_name(function)
         values, out_tree = lift_results(returned, trace, name)
     region, captured = trace.closed_region(values)

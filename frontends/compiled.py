@@ -20,6 +20,7 @@ from weft.compiler.ir.types import ArrayType
 from weft.compiler.lower.choice import CHOICES, Products
 from weft.frontends import machine_code, tree
 from weft.frontends.arguments import Call, Leaf, Signature, describe_leaf
+from weft.frontends.flow.asked import asked
 from weft.frontends.garbage import uncollected
 from weft.frontends.stored import Shelf, Stored
 from weft.frontends.versions import donated_results, why_traced
@@ -111,12 +112,13 @@ class CompiledFunction:
         tiered: bool = False,
         threads: int | None = None,
         products: str = "auto",
+        control_flow: bool = False,
     ) -> None:
         if backend not in BACKENDS:
             raise ArgumentError(f"there is no backend {backend!r}; there is {', '.join(BACKENDS)}")
         if products not in CHOICES:
             raise ArgumentError(f"products is {products!r}; it can be {', '.join(CHOICES)}")
-        self.function = function
+        self.function = function = asked(function, control_flow)
         self.backend = backend
         self._passes = tuple(passes or ())
         self._optimise = backend == "cpu" if optimise is None else optimise
@@ -480,6 +482,7 @@ def jit(
     tiered: bool = False,
     threads: int | None = None,
     products: str = "auto",
+    control_flow: bool = False,
 ) -> Any:
     """Compile a function of arrays; usable as a decorator, with or without options.
 
@@ -491,7 +494,9 @@ def jit(
     arrays may be written over by results. `tiered` runs calls on the reference while native code is
     made in the background. `threads` limits the threads of each call. `products` says what
     multiplies matrices of floats: "generated" code, "blas", or "auto": BLAS where `python -m weft
-    tune` measured it to be faster on this machine, else generated code.
+    tune` measured it to be faster on this machine, else generated code. With `control_flow`,
+    Python's `if`, `while`, `for`, ... on traced values become branches and loops (see
+    `control_flow`).
 
     >>> import numpy as np, weft as wf
     >>> @wf.jit
@@ -511,6 +516,7 @@ def jit(
         "tiered": tiered,
         "threads": threads,
         "products": products,
+        "control_flow": control_flow,
     }
     if function is None:
         return lambda decorated: CompiledFunction(decorated, **options)

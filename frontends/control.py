@@ -22,6 +22,7 @@ from weft.compiler.ops.arithmetic import add
 from weft.frontends import tree
 from weft.frontends.arguments import function_name
 from weft.frontends.eager import eager
+from weft.frontends.flow.asked import prepared
 from weft.frontends.functions import core
 from weft.frontends.spec import spec
 from weft.frontends.trace import ArrayLike, Trace, Tracer, current_trace
@@ -68,7 +69,7 @@ def trace_body(
             trace.argument(type, weak=weak, owner=owner if number >= n_free else "")
             for number, (type, weak) in enumerate(types)
         ]
-        returned = function(*tree.unflatten(treedef, tracers))
+        returned = prepared(function)(*tree.unflatten(treedef, tracers))
         leaves, out_tree = tree.flatten(returned)
         results = [leaf if isinstance(leaf, Tracer) else _lift(leaf, trace) for leaf in leaves]
     return Body(function_name(function), trace, results, out_tree)

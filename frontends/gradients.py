@@ -10,23 +10,27 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from weft.frontends.flow.asked import asked
+
 
 def grad(
     function: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     probes: Sequence[str] = (),
+    control_flow: bool = False,
 ) -> Callable[..., Any]:
     """The gradient of a scalar function with respect to arguments (the first by default).
 
     With `has_aux` the function returns (value, anything) and the result is (gradient, anything).
     With `probes` the result is (gradient, {name: gradient of the intermediate that `wf.probe(name,
-    x)` names}).
+    x)` names}). With `control_flow`, Python's `if`, `while`, ... on traced values are converted.
 
     >>> import numpy as np, weft as wf
     >>> wf.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
     """
+    function = asked(function, control_flow)
 
     @functools.wraps(function, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -44,8 +48,10 @@ def value_and_grad(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     probes: Sequence[str] = (),
+    control_flow: bool = False,
 ) -> Callable[..., Any]:
     """The value of a scalar function and its gradient, computed together; see `grad`."""
+    function = asked(function, control_flow)
 
     @functools.wraps(function, updated=())
     def both(*args: Any, **kwargs: Any) -> Any:

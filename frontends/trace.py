@@ -8,7 +8,8 @@ inside becomes an input of the inner region (a capture). This file holds the dat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -64,13 +65,19 @@ class Tracer:
         self.weak = weak
         self._value = value
         self._view = view
-        self._root: Tracer | None = None if view is None else view.base._family()
+        shares = view is not None and view.base.home is trace
+        self._root: Tracer | None = view.base._family() if view is not None and shares else None
         self._version: int = 0 if self._root is None else self._root._version
         self._owner = owner
 
     @property
     def type(self) -> ArrayType:
         return self._value.type
+
+    @property
+    def home(self) -> Trace:
+        """The trace in which the array is: that of the one which this is a view of."""
+        return self._family().region_trace
 
     @property
     def value(self) -> Value:
@@ -85,7 +92,7 @@ class Tracer:
                 continue
             if not view.certain:
                 raise _unknown_sharing(tracer, "has since been written to")
-            with tracer.region_trace.active():
+            with root.region_trace.active():
                 tracer._value = view.get(view.base._value)
             tracer._version = root._version
         return self._value
@@ -131,12 +138,37 @@ class Tracer:
                 f"{self._owner} is written to in place, which would change the caller's array; "
                 f"write {spelling}"
             )
-        if self.region_trace is not active.get():
-            raise self.region_trace.error(
-                "a value of the enclosing function is written to in place inside a loop body or "
-                "branch; "
-                f"make it a carry or a result, and write {spelling}"
-            )
+        if self._view is not None and self._root is None:
+            raise OuterWrite(self._view.base._family(), spelling)
+        if self.home is not active.get():
+            raise OuterWrite(self._family(), spelling)
+
+    @contextmanager
+    def moved(self, trace: Trace, value: Value) -> Iterator[None]:
+        """Let the array be one of another trace, of a body that writes to it; views follow."""
+        home, before = self.region_trace, self._value
+        self.region_trace, self._value = trace, value
+        self._version += 1
+        try:
+            yield
+        finally:
+            self.region_trace, self._value = home, before
+            self._version += 1
+
+
+class OuterWrite(TraceError):
+    """A write in place to an array of the function around a loop body or branch.
+
+    Where control flow is converted, the array then becomes a result of the body.
+    """
+
+    def __init__(self, array: Tracer, spelling: str) -> None:
+        super().__init__(
+            "a value of the enclosing function is written to in place inside a loop body or "
+            f"branch; make it a carry or a result, and write {spelling}",
+            location=user_line(),
+        )
+        self.array = array
 
 
 class Trace(Builder):
@@ -180,9 +212,10 @@ class Trace(Builder):
 
     def read(self, tracer: Tracer) -> Value:
         """The value of a tracer in this trace; one of an enclosing trace is captured."""
-        if tracer.region_trace is self:
+        home = tracer.home
+        if home is self:
             return tracer.value
-        if tracer.region_trace.finished or not self._is_inside(tracer.region_trace):
+        if home.finished or not self._is_inside(home):
             raise leaked(tracer)
         assert self.parent is not None
         outer = self.parent.read(tracer)

@@ -12,6 +12,7 @@ from weft.compiler.ir.graph import Constant, Graph, Value
 from weft.frontends import tree
 from weft.frontends.arguments import Call, Signature, short
 from weft.frontends.array import start_trace
+from weft.frontends.flow.asked import asked, prepared
 from weft.frontends.trace import Trace
 
 
@@ -46,7 +47,7 @@ def run(function: Callable[..., Any], call: Call, values: Sequence[Any]) -> Any:
             positional[place] = value
         else:
             kwargs[place] = value
-    return function(*positional, **kwargs)
+    return prepared(function)(*positional, **kwargs)
 
 
 def lift_results(result: Any, trace: Trace, name: str) -> tuple[list[Value], tree.TreeDef]:
@@ -73,8 +74,11 @@ def trace(
     *,
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
+    control_flow: bool = False,
 ) -> Callable[..., Graph]:
     """A function that takes the same arguments, or specs in their place, and returns the graph.
+
+    With `control_flow`, Python's `if`, `while`, ... on traced values become part of it.
 
     >>> import numpy as np, weft as wf
     >>> print(wf.trace(lambda x: np.tanh(x) * 2)(wf.spec("f32[n]")))
@@ -86,6 +90,7 @@ def trace(
     }
     <BLANKLINE>
     """
+    function = asked(function, control_flow)
     signature = Signature(function, static_argnums, static_argnames)
 
     @functools.wraps(function, updated=())

@@ -18,20 +18,25 @@ from weft.frontends.arguments import Leaf, parameter_names
 from weft.frontends.caller import caller_location
 from weft.frontends.closures import Arguments, apply_region, close, flatten_arguments
 from weft.frontends.eager import eager
+from weft.frontends.flow.asked import asked
 from weft.frontends.functions import core
 
 
-def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
+def vmap(
+    function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, control_flow: bool = False
+) -> Callable[..., Any]:
     """The function applied to every element along an axis of its arguments, the results stacked.
 
     `in_axes` is an axis, None (not batched), or a tuple with one per argument, each possibly a
-    pytree of them. `out_axes` likewise for the results.
+    pytree of them. `out_axes` likewise for the results. With `control_flow`, Python's `if`,
+    `while`, ... on traced values are converted.
 
     >>> import numpy as np, weft as wf
     >>> wf.vmap(np.dot)(np.ones((3, 2)), np.arange(6.0).reshape(3, 2))
     array([1., 5., 9.])
     """
     name = getattr(function, "__name__", type(function).__name__)
+    function = asked(function, control_flow)
 
     @functools.wraps(function, updated=())
     def batched(*args: Any, **kwargs: Any) -> Any:

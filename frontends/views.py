@@ -148,8 +148,7 @@ class Viewed(Tracer):
         )
 
     def _follow(self, value: Value, function: Callable[[Any], Any]) -> Any:
-        wrap = self.region_trace.wrap
-        return self._view_of(lambda base: function(wrap(base)).value, None, value)
+        return self._view_of(lambda base: function(core.wrap(base)).value, None, value)
 
     def _reshaped_view(self, reshaped: Tracer, order: str = "C", contiguous: bool = False) -> Any:
         """A view for certain if this array has its own memory, in row-major order, or if only
@@ -159,9 +158,8 @@ class Viewed(Tracer):
         same = _without_ones(target) == _without_ones(original)
         own = self._view is None and (order == "C" or same)
         if not own and (contiguous or not same):
-            wrap = self.region_trace.wrap
             return self._view_of(
-                lambda value: manipulation.reshape(wrap(value), target, order=order).value,
+                lambda value: manipulation.reshape(core.wrap(value), target, order=order).value,
                 None,
                 reshaped.value,
                 certain=False,
@@ -184,7 +182,7 @@ class Viewed(Tracer):
             value = get(trace.read(self))
         if not self.type.shape:
             put, certain = None, False  # a view of a rank-0 array, a copy of a scalar
-        view = View(self, get, put, certain) if self.region_trace is trace else None
+        view = View(self, get, put, certain)
         return trace.make_tracer(trace, value, weak=self.weak, view=view, owner=self._owner)
 
 

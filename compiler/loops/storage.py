@@ -13,7 +13,7 @@ from typing import Final
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Dim, Size
-from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
+from weft.compiler.ir.graph import Constant, Op, Parameter, Region, Result, Value
 from weft.compiler.loops.estimates import bytes_of as bytes_of
 from weft.compiler.loops.group import Assembly, Group, Node, Reduction, Single
 from weft.compiler.loops.index import row_major, total
@@ -204,16 +204,21 @@ class _Planner:
             for value in self._constants(node):
                 if value not in made.holders:
                     self._outside("constant", -1, value)
+            if isinstance(node, Single) and node.op.name == "switch":
+                self._plan_switch(node.op, position)
             for target in _targets(node):
-                if target.type.rank:
+                if target.type.rank and target not in made.holders:
                     self._hold(node, position, target)
-            if isinstance(node, Single) and node.op.regions:
+            if isinstance(node, Single) and node.op.regions and node.op.name != "switch":
                 self._plan_control(node.op, position)
         for result in made.region.results:
             held = self.partition.resolve(result)
             if isinstance(held, Constant) and held.type.rank and held not in made.holders:
                 self._outside("constant", -1, held)
         self._keep_for_chains()
+        for number, result in enumerate(made.region.results):
+            if isinstance(result, Parameter) and self.carried.get(result) == number:
+                made.in_place.add(number)  # passed on as it is
         made.bytes = assign_offsets(made.temporaries)
 
     def _outside(self, kind: str, number: int, value: Value) -> Buffer:
@@ -366,6 +371,60 @@ class _Planner:
 
     # --- control flow ---
 
+    def _plan_switch(self, op: Op, position: int) -> None:
+        """Branches that change an array of which nobody else has need do so in place, if all of
+        them can.
+        """
+        shared = self._overwritten(op, position)
+        while True:
+            carried = {number: place for number, (place, _) in shared.items()}
+            bodies = tuple(plan(region, carried=carried) for region in op.regions)
+            refused = [n for n in shared if any(n not in body.in_place for body in bodies)]
+            if not refused:
+                break
+            shared = {n: found for n, found in shared.items() if n not in refused}
+        for number, (_, buffer) in shared.items():
+            result = op.results[number]
+            self._give(result, buffer)
+            buffer.last = max(buffer.last, self.last.get(result, position))
+            if result in self.result_of:
+                self.made.in_place.add(self.result_of[result])
+        self._add_control(op, position, bodies, {}, 0)
+
+    def _overwritten(self, op: Op, position: int) -> dict[int, tuple[int, Buffer]]:
+        """Results of branches that may take the place of an operand: which, and its memory."""
+        found: dict[int, tuple[int, Buffer]] = {}
+        taken: set[Buffer] = set()
+        for number, result in enumerate(op.results):
+            for place in branch_origins(op, number) if result.type.rank else ():
+                operand = op.operands[1 + place]
+                buffer = self.made.holders.get(operand)
+                if operand.type != result.type or buffer is None or buffer in taken:
+                    continue
+                if self._is_free(operand, buffer, position, op) and self._fits(result, buffer):
+                    found[number] = place, buffer
+                    taken.add(buffer)
+                    break
+        return found
+
+    def _is_free(self, value: Value, buffer: Buffer, position: int, op: Op) -> bool:
+        """Whether an operand is read here for the last time, and only as this one."""
+        mutable = buffer.kind == "temporary" or buffer.value in self.carried
+        uses = [other for other in op.operands if self.made.holders.get(other) is buffer]
+        return (
+            mutable
+            and len(uses) == 1
+            and value not in self.made.strided
+            and not any(self.partition.resolve(o) is value for o in op.operands if o is not value)
+            and self.last.get(value, -1) == position
+            and not self._lives_on(buffer, value, position)
+        )
+
+    def _fits(self, result: Value, buffer: Buffer) -> bool:
+        """Whether a result may lie there: one of the region has to be where it is carried."""
+        number = self.result_of.get(result)
+        return number is None or self._is_carried_to(buffer, number)
+
     def _plan_control(self, op: Op, position: int) -> None:
         carried, count, first = _carry_of(op)
         bodies = tuple(
@@ -380,6 +439,16 @@ class _Planner:
             if operand.type.rank and number not in body.in_place:
                 spare[number] = offset
                 offset = offset + aligned(bytes_of(operand))
+        self._add_control(op, position, bodies, spare, offset)
+
+    def _add_control(
+        self,
+        op: Op,
+        position: int,
+        bodies: tuple[RegionPlan, ...],
+        spare: dict[int, Size],
+        offset: Size,
+    ) -> None:
         frame: Size = 0
         for each in bodies:
             frame = dims.maximum(frame, each.bytes)
@@ -389,6 +458,29 @@ class _Planner:
             made.buffer = Buffer(kind, -1, made.bytes, position, position, op.results[0])
             self.made.buffers.append(made.buffer)
         self.made.controls[op] = made
+
+
+def branch_origins(op: Op, number: int) -> list[int]:
+    """The parameters of branches of which a result is a changed version, or the very same."""
+    found: dict[int, None] = {}
+    for region in op.regions:
+        origin = _origin(region.results[number])
+        if isinstance(origin, Parameter) and origin in region.parameters:
+            found[region.parameters.index(origin)] = None
+    return list(found)
+
+
+def _origin(value: Value) -> Value:
+    """The array that updates begin with."""
+    while isinstance(value, Result):
+        op = value.op
+        if op.name in ("scatter", "dynamic_update_slice"):
+            value = op.operands[0]
+        elif op.name == "switch" and branch_origins(op, op.results.index(value)):
+            value = op.operands[1 + branch_origins(op, op.results.index(value))[0]]
+        else:
+            break
+    return value
 
 
 def _carry_of(op: Op) -> tuple[dict[int, int], int, int]:

@@ -15,7 +15,7 @@ from weft.frontends.functions import core
 from weft.frontends.functions.core import as_shape, check_no, wrap
 from weft.frontends.functions.manipulation import stretch
 from weft.frontends.functions.pieces import as_value
-from weft.frontends.trace import ArrayLike, Tracer, current_trace
+from weft.frontends.trace import ArrayLike, Tracer
 
 __all__ = [
     "array",
@@ -95,7 +95,7 @@ def copy(a: ArrayLike, order: str = "K", subok: bool = False) -> Tracer:
 def _is_as_wanted(tracer: Tracer, wanted: DType | None) -> bool:
     """Whether asarray may return the tracer itself, so that writes through the result reach it."""
     has_dtype = wanted is None or tracer.type.dtype is wanted
-    return has_dtype and not tracer.weak and tracer.region_trace is current_trace()
+    return has_dtype and not tracer.weak
 
 
 # --- of one number --------------------------------------------------------------------------------

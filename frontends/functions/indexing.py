@@ -31,6 +31,7 @@ from weft.frontends.functions.core import (
     trace_error,
     transpose,
 )
+from weft.frontends.functions.pieces import as_value
 from weft.frontends.trace import ArrayLike, Tracer, current_trace
 
 COMBINE = {"add": add, "mul": mul, "min": minimum, "max": maximum}
@@ -84,6 +85,7 @@ def update(
 def parse_key(array_shape: Shape, key: Any) -> Key:
     """Bring a key to one entry per axis."""
     items = list(key) if isinstance(key, tuple) else [key]
+    items = [_stacked(item) if isinstance(item, list) else item for item in items]
     mask = _traced_mask(items, array_shape)
     if mask is not None:
         return Key(mask=mask)
@@ -103,6 +105,13 @@ def parse_key(array_shape: Shape, key: Any) -> Key:
         parsed.expanded.append(size)
         _add_entry(parsed, position, item, size, has_arrays)
     return parsed
+
+
+def _stacked(item: list[Any]) -> Any:
+    """A list as an index; traced numbers in it are joined."""
+    if not any(isinstance(part, Tracer) for part in item):
+        return item
+    return current_trace().wrap(as_value(item, None))
 
 
 @dataclass(frozen=True)

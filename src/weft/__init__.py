@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from weft.frontends.differentiation import linear_transpose as linear_transpose
     from weft.frontends.differentiation import linearize as linearize
     from weft.frontends.differentiation import vjp as vjp
+    from weft.frontends.flow.asked import control_flow as control_flow
+    from weft.frontends.flow.iteration import rolled as rolled
+    from weft.frontends.flow.iteration import unrolled as unrolled
     from weft.frontends.gradients import grad as grad
     from weft.frontends.gradients import value_and_grad as value_and_grad
     from weft.frontends.jacobians import hessian as hessian
@@ -91,6 +94,8 @@ _MODULES = {
     "weft.frontends.convolve": "avg_pool conv max_pool",
     "weft.frontends.custom": "custom_jvp custom_vjp straight_through",
     "weft.frontends.differentiation": "jvp linear_transpose linearize vjp",
+    "weft.frontends.flow.asked": "control_flow",
+    "weft.frontends.flow.iteration": "rolled unrolled",
     "weft.frontends.gradients": "grad value_and_grad",
     "weft.frontends.lazy": "Array",
     "weft.frontends.jacobians": "hessian hvp jacfwd jacobian jacrev",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from tests.loops.test_partition import planned
 from weft.compiler.ir.graph import Parameter
 from weft.compiler.ir.reader import parse_type
 from weft.compiler.loops.storage import Buffer, aligned, assign_offsets, largest_live_set
+from weft.frontends import tree
 
 VALUE = Parameter(parse_type("f64[1]"))
 LIVES = st.tuples(st.integers(1, 5000), st.integers(0, 20), st.integers(0, 20))
@@ -91,3 +93,104 @@ def test_an_order_that_needs_less_memory_is_taken() -> None:
 
     made = planned(function, "f32[200, 200]")
     assert made.bytes <= 3 * 200 * 200 * 4 + 20 * 1024
+
+
+# --- branches -----------------------------------------------------------------------------------
+
+
+def conditional_writes(x: Any) -> Any:
+    """A loop whose body writes to an array under conditions, one inside the other."""
+
+    def step(carry: Any, i: Any) -> Any:
+        def write(a: Any) -> Any:
+            b = a.at[i].set(0.5)
+            return wf.cond(i > 3, lambda c: c.at[i - 1].add(1.0), lambda c: c, b)
+
+        return wf.cond(carry[i] > 0, write, lambda a: a, carry), ()
+
+    return wf.scan(step, x * 2.0, np.arange(10))[0]
+
+
+def test_branches_write_in_place() -> None:
+    made = planned(conditional_writes, "f64[1000]")
+    (plan,) = [plan for op, plan in made.controls.items() if op.name == "scan"]
+    assert not plan.spare
+    assert plan.bytes < 1000
+
+
+def swapped(x: Any) -> Any:
+    y, z = x * 2.0, x + 1.0
+    return wf.cond(x[0] > 0, lambda a, b: (b, a), lambda a, b: (a, b), y, z)
+
+
+def one_array_twice(x: Any) -> Any:
+    y = np.sin(x)
+    return wf.cond(x[0] > 0, lambda a: (a.at[0].set(1.0), a), lambda a: (a, a.at[1].set(2.0)), y)
+
+
+def passed_twice(x: Any) -> Any:
+    y = np.sin(x)
+    return wf.cond(x[0] > 0, lambda a, b: a.at[0].set(b[1]), lambda a, b: b, y, y)
+
+
+def read_afterwards(x: Any) -> Any:
+    y = np.sin(x)
+    z = wf.cond(x[0] > 0, lambda a: a.at[0].set(9.0), lambda a: a, y)
+    return z + y, z
+
+
+def one_branch_makes_a_new_one(x: Any) -> Any:
+    y = np.cumsum(x)
+    return wf.cond(x[0] > 0, lambda a: a.at[0].set(a[3]), lambda a: a[::-1] * 1.0, y) + 1.0
+
+
+def read_before_and_after_the_write(x: Any) -> Any:
+    def step(carry: Any, i: Any) -> Any:
+        def write(a: Any) -> Any:
+            old = a[i]
+            b = a.at[i].set(a[i + 1] * 2.0)
+            return b.at[i + 1].set(old + b[i])
+
+        before = carry[i]
+        new = wf.cond(carry[0] + i > 0, write, lambda a: a, carry)
+        return new, before + new[i]
+
+    return wf.scan(step, np.sin(x), np.arange(5))
+
+
+def a_chain_in_a_loop(x: Any) -> Any:
+    def step(carry: Any, i: Any) -> Any:
+        a, b = carry
+        for k in range(3):
+            a, b = wf.cond(
+                a[k] > b[i],
+                lambda a, b, k=k: (a.at[i].add(b[k]), b),
+                lambda a, b, k=k: (b, a.at[k].set(0.25)),
+                a,
+                b,
+            )
+        return (a, b), a[i]
+
+    return wf.scan(step, (np.sin(x), np.cos(x)), np.arange(6))
+
+
+BRANCHES = (
+    conditional_writes,
+    swapped,
+    one_array_twice,
+    passed_twice,
+    read_afterwards,
+    one_branch_makes_a_new_one,
+    read_before_and_after_the_write,
+    a_chain_in_a_loop,
+)
+
+
+@pytest.mark.parametrize("function", BRANCHES, ids=lambda function: function.__name__)
+def test_branches_compute_what_the_reference_does(function: Any) -> None:
+    native, reference = wf.jit(function), wf.jit(function, backend="reference")
+    for sign in (1.0, -1.0):
+        x = sign * np.linspace(0.1, 3.0, 12)
+        results = zip(tree.flatten(native(x))[0], tree.flatten(reference(x))[0], strict=True)
+        for one, other in results:
+            np.testing.assert_allclose(one, other, rtol=1e-13)

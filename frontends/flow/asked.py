@@ -1,0 +1,79 @@
+"""`control_flow`: Python's control flow on traced values, for functions that ask for it.
+
+Nothing is converted before a function is traced, so compiled functions that are found on disk do
+not load any of it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from weft.compiler.ir.ambient import active
+
+
+@dataclass
+class Conversion:
+    """What holds while a converted function is traced.
+
+    `undefined` says why variables have no value; `copies` is how many times the loop bodies around
+    are traced; `conditions` are the places of traced conditions that decide whether this runs;
+    `grown` has lists that a loop has filled, with their items and these in one array.
+    """
+
+    undefined: dict[str, str] = field(default_factory=dict)
+    copies: int = 1
+    conditions: list[str] = field(default_factory=list)
+    grown: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+
+
+conversion: Final[ContextVar[Conversion | None]] = ContextVar("weft_conversion", default=None)
+
+
+def control_flow(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with `if`, `while`, `for`, `and`, `or`, `not`, ... on traced values made into
+    branches and loops of the program; see docs/control_flow.md.
+
+    Conditions that are known while tracing stay Python's. Functions that it calls are converted
+    too if they are the user's own. Outside of a trace the function runs as it is.
+
+    >>> import weft as wf
+    >>> @wf.jit
+    ... @wf.control_flow
+    ... def collatz(n):
+    ...     steps = 0
+    ...     while n != 1:
+    ...         n = n // 2 if n % 2 == 0 else 3 * n + 1
+    ...         steps += 1
+    ...     return steps
+    >>> collatz(27).item()
+    111
+    """
+
+    @functools.wraps(function, updated=())
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if active.get() is None:
+            return function(*args, **kwargs)
+        from weft.frontends.flow.convert import call_converted
+
+        return call_converted(function, args, kwargs)
+
+    return wrapper
+
+
+def asked(function: Callable[..., Any], control_flow_too: bool) -> Callable[..., Any]:
+    """The function, converted if that was asked for."""
+    return control_flow(function) if control_flow_too else function
+
+
+def prepared(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is about to be traced: converted if the function around it is."""
+    if conversion.get() is None:
+        return function
+    from weft.frontends.flow.convert import converted
+
+    result: Callable[..., Any] = converted(function)
+    return result

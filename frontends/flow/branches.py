@@ -1,0 +1,228 @@
+"""Branches: `if`, conditional expressions, and what they make of variables.
+
+Where the condition is known, one of the two runs, as in Python. Where it is traced, both are traced
+and become the branches of one op; the variables that they assign become its results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weft.compiler.ir.errors import TraceError
+from weft.compiler.ir.graph import Value
+from weft.compiler.ir.types import ArrayType
+from weft.compiler.ops import control
+from weft.frontends.control import unify
+from weft.frontends.flow import variables
+from weft.frontends.flow.jumps import VALUE, is_internal
+from weft.frontends.flow.parts import (
+    SPELLING,
+    Traced,
+    add_written,
+    adopt_arrays,
+    conditional,
+    is_traced,
+    is_written_in_place,
+    note_undefined,
+    set_place,
+    trace_part,
+    truth,
+    written_arrays,
+)
+from weft.frontends.flow.saved import HiddenWrite, Saved
+from weft.frontends.flow.scope import UNDEFINED, Names, Part, Scope
+from weft.frontends.flow.variables import Leaf, State, Taken
+from weft.frontends.functions import core
+from weft.frontends.trace import OuterWrite, Tracer, user_line
+
+
+def if_(test: Any, then: Part, otherwise: Part, names: Any) -> None:
+    """The statement `if test: then else: otherwise`."""
+    if not is_traced(test):
+        (then if test else otherwise)()
+        return
+    Choice(test, (otherwise, then), Scope((then, otherwise), Names(*names))).run()
+
+
+def if_expression(test: Any, then: Part, otherwise: Part) -> Any:
+    """The expression `then if test else otherwise`."""
+    if not is_traced(test):
+        return then() if test else otherwise()
+    return choose(test, then, otherwise, "this expression")
+
+
+def choose(test: Any, then: Part, otherwise: Part, what: str) -> Any:
+    """The value of one of two functions, by a traced condition; only that one runs."""
+    chosen = truth(test, "the condition")
+    written: list[Tracer] = []
+    while True:
+        try:
+            with conditional(str(user_line())):
+                branches = [trace_part(part, (), written) for part in (otherwise, then)]
+            break
+        except OuterWrite as error:
+            add_written(written, error)
+    joined = join(what, [branch.returned for branch in branches])
+    assert joined is not None
+    return _emit(chosen, branches, [joined], written)[0]
+
+
+class Choice:
+    """An `if` on a traced condition."""
+
+    def __init__(self, test: Any, parts: Sequence[Part], scope: Scope) -> None:
+        self._chosen = truth(test, "the condition of this `if`")
+        self._parts = parts
+        self._names = names = scope.names
+        assigned = scope.assigned()
+        adopt_arrays(assigned, names)
+        self._written = written_arrays(assigned, names)
+        live = {*names.live, *names.attributes}
+        self._results = [
+            place
+            for place in assigned
+            if place.name in live and not is_written_in_place(place, place.get(), names)
+        ]
+        self._saved = Saved(assigned, scope.variables([*names.read, *names.changed]))
+
+    def run(self) -> None:
+        branches = self._branches()
+        joined = [self._joined(n, branches) for n in range(len(self._results))]
+        kept = [one for one in joined if one is not None]
+        values = iter(_emit(self._chosen, branches, kept, self._written))
+        for place, one in zip(self._results, joined, strict=True):
+            if one is not None:
+                set_place(place, place.get(), next(values))
+
+    def _branches(self) -> list[Traced]:
+        while True:
+            try:
+                with conditional(str(user_line())), self._saved.frozen():
+                    return [self._branch(part) for part in self._parts]
+            except OuterWrite as error:
+                self._saved.restore()
+                add_written(self._written, error)
+            except HiddenWrite as error:
+                self._saved.restore()
+                self._results += error.places
+            except BaseException:
+                self._saved.restore()
+                raise
+
+    def _branch(self, part: Part) -> Traced:
+        made = trace_part(part, self._results, self._written)
+        self._saved.require_known(self._results)
+        results = [place.name for place in self._results]
+        for name, _, _ in self._saved.altered():
+            if name not in results or name not in self._names.changed:
+                raise core.trace_error(
+                    f"{name} is changed by one branch of this `if`, whose condition is only known "
+                    "when the program runs; collect values in an array and write x[i] = v"
+                )
+        self._saved.restore()
+        return made
+
+    def _joined(self, number: int, branches: Sequence[Traced]) -> Joined | None:
+        place = self._results[number]
+        states = [branch.states[number] for branch in branches]
+        joined = join(place.name, states, self._names.is_guard)
+        if joined is None:
+            place.set(UNDEFINED)
+            note_undefined(
+                place.name,
+                "it is assigned only by one branch of an `if` whose condition is traced, "
+                f"{user_line()}; give it a value before the `if`",
+            )
+        return joined
+
+
+@dataclass
+class Joined:
+    """The results of a variable: its states, and the types of leaves that are no constants."""
+
+    states: list[Taken]
+    types: list[ArrayType | None]
+
+    def dynamic(self, branch: int) -> list[Leaf]:
+        """The leaves that are results, as one branch has them."""
+        pairs = zip(self.states[branch].leaves, self.types, strict=True)
+        return [leaf for leaf, type in pairs if type is not None]
+
+    def value(self, results: Sequence[Value]) -> Any:
+        """The variable, from the results of the op."""
+        given = iter(results)
+        leaves: list[Any] = []
+        for column, type in zip(
+            zip(*[state.leaves for state in self.states], strict=True), self.types, strict=True
+        ):
+            weak = all(leaf.weak for leaf in column)
+            leaves.append(column[0].plain if type is None else core.wrap(next(given), weak=weak))
+        return variables.rebuild(self.states[0], leaves)
+
+
+def join(name: str, states: Sequence[State], is_guard: bool = False) -> Joined | None:
+    """What a variable is after branches; None if it has no value after one of them."""
+    taken = [state for state in states if isinstance(state, Taken)]
+    if not taken:
+        return None
+    if len(taken) < len(states):
+        if not is_guard and not is_internal(name):
+            return None
+        filled = zeros_like(taken[0])
+        taken = [state if isinstance(state, Taken) else filled for state in states]
+    if any(state.treedef != taken[0].treedef for state in taken):
+        raise _different(name, taken)
+    types: list[ArrayType | None] = []
+    for column in zip(*[state.leaves for state in taken], strict=True):
+        is_same = variables.same_known(column)
+        type = None if is_same else variables.joined_type(column)
+        if type is None and not is_same:
+            raise _different(name, taken)
+        types.append(type)
+    return Joined(taken, types)
+
+
+def zeros_like(taken: Taken) -> Taken:
+    """What stands for a value that is not read where it is missing."""
+    return Taken(
+        taken.treedef,
+        tuple([leaf if leaf.type is None else Leaf(leaf.type, leaf.weak) for leaf in taken.leaves]),
+    )
+
+
+def _different(name: str, taken: Sequence[Taken]) -> TraceError:
+    otherwise, then = taken
+    if name == VALUE:
+        return core.trace_error(
+            f"the function returns {then} where this condition holds and {otherwise} where it does "
+            "not; with a traced condition both ways need the same structure, shapes and dtypes"
+        )
+    hint = "make the two agree, for example with .astype(...) or np.broadcast_to"
+    if any(leaf.type is None for state in taken for leaf in state.leaves):
+        hint = "only arrays and numbers can depend on a traced condition"
+    return core.trace_error(
+        f"{name} is {then} where this condition holds and {otherwise} where it does not; {hint}"
+    )
+
+
+def _emit(
+    chosen: Value, branches: Sequence[Traced], joined: Sequence[Joined], written: Sequence[Tracer]
+) -> list[Any]:
+    """The op, and the values of the variables after it."""
+    types = [type for one in joined for type in one.types if type is not None]
+    closed = [
+        branch.close([leaf for one in joined for leaf in one.dynamic(number)], types)
+        for number, branch in enumerate(branches)
+    ]
+    regions, captured = unify(closed)
+    results = list(control.switch.emit(chosen, *captured, regions=regions))
+    values = []
+    for one in joined:
+        count = sum(type is not None for type in one.types)
+        values.append(one.value(results[:count]))
+        results = results[count:]
+    for array, value in zip(written, results, strict=True):
+        array.assign(value, SPELLING)
+    return values

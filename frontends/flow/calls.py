@@ -1,0 +1,324 @@
+"""Calls inside of converted functions: the user's own functions are converted too, and builtins
+that need the value of what they get have versions for traced values.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import types
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from weft.compiler.ir import dtypes
+from weft.compiler.ir.graph import Constant
+from weft.frontends.flow.asked import conversion
+from weft.frontends.flow.iteration import Enumerated, TracedRange, Zipped
+from weft.frontends.flow.logic import and_, or_
+from weft.frontends.flow.parts import adopted, is_array, is_traced, truth
+from weft.frontends.functions import core
+from weft.frontends.functions.namespace import BY_NUMPY
+from weft.frontends.trace import Tracer, find_trace, located
+
+_PLAIN: Final = (types.BuiltinFunctionType, types.BuiltinMethodType)
+_ARRAYS: Final = (np.array, np.asarray, np.asanyarray, np.ascontiguousarray)
+_FILLED: Final = (np.zeros, np.ones, np.empty, np.full, np.eye, np.identity)
+_FILLED_LIKE: Final = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
+_MATH: Final = {
+    "acos": "arccos",
+    "asin": "arcsin",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "acosh": "arccosh",
+    "asinh": "arcsinh",
+    "atanh": "arctanh",
+    "pow": "power",
+}
+_WHOLE: Final = ("floor", "ceil", "trunc")
+
+
+def call(function: Any) -> Any:
+    """What is called in place of a function."""
+    if find_trace() is None:
+        return function
+    if isinstance(function, type):
+        return _BUILTINS.get(function) or _scalar_type(function)
+    if isinstance(function, _PLAIN):
+        if function.__module__ == "math":
+            return functools.partial(_math, function)
+        return _BUILTINS.get(function) or _numpy(function)
+    if isinstance(function, np.ufunc) or (getattr(function, "__module__", "") or "").startswith(
+        "numpy"
+    ):
+        return _numpy(function)
+    from weft.frontends.flow.convert import converted
+
+    return converted(function)
+
+
+def raising() -> None:
+    """Refuse a `raise` that a traced condition leads to."""
+    state = conversion.get()
+    if state is not None and state.conditions:
+        raise core.trace_error(
+            "a `raise` depends on a condition that is only known when the program runs "
+            f"({state.conditions[-1]}); return a flag beside the result and raise outside"
+        )
+
+
+def writable(value: Any, *given: Any) -> Any:
+    """An array that something traced can be written to: one of NumPy's becomes one of the trace."""
+    if not is_array(value) or not _holds_traced(given):
+        return value
+    held = [value]
+    del value
+    return adopted(held.pop(), "")
+
+
+def item(container: Any, key: Any) -> Any:
+    """`container[key]`; arrays and lists of numbers that are known can be asked for a traced
+    place.
+    """
+    if not _holds_traced(key):
+        return container[key]
+    if isinstance(container, np.ndarray):
+        return core.wrap(core.lift(container))[key]  # type: ignore[index]
+    if isinstance(container, list | tuple) and container and isinstance(key, Tracer):
+        whole = _whole(container) if type(container) is list else container
+        return BY_NUMPY[np.stack](whole)[key]
+    return container[key]
+
+
+def _holds_traced(value: Any) -> bool:
+    if isinstance(value, slice):
+        return _holds_traced((value.start, value.stop, value.step))
+    if isinstance(value, tuple | list):
+        return any(_holds_traced(part) for part in value)
+    return isinstance(value, Tracer) and is_traced(value)
+
+
+# --- NumPy ----------------------------------------------------------------------------------------
+
+
+def _numpy(function: Any) -> Any:
+    if isinstance(function, types.BuiltinMethodType) and not isinstance(
+        getattr(function, "__self__", None), types.ModuleType | type(None)
+    ):
+        return function  # a method of an object
+    return functools.partial(_call_numpy, function)
+
+
+def _call_numpy(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """NumPy's function, on lists that loops have filled as arrays; arrays of floats that it makes
+    belong to the trace, so that traced values can be written to them.
+    """
+    from weft.frontends.flow.convert import converted
+
+    given = [_whole(a) if type(a) is list else converted(a) if callable(a) else a for a in args]
+    if isinstance(function, types.BuiltinFunctionType) or function in BY_NUMPY:
+        wants_ours = function in _ARRAYS and _holds_traced(given[:1])
+        wants_ours = wants_ours or (function in _FILLED and _is_inexact(function, given, kwargs))
+        is_like = function in _FILLED_LIKE and isinstance(given[0], np.ndarray)
+        wants_ours = wants_ours or (is_like and _is_inexact_like(given[0], kwargs))
+        if wants_ours and function in BY_NUMPY:
+            return located(BY_NUMPY[function], *given, **kwargs)
+    return function(*given, **kwargs)
+
+
+def _is_inexact(function: Any, given: list[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether an array of one number is of floats; those of ints and bools serve as indices and
+    masks, which have to be known.
+    """
+    places = {np.full: 2, np.eye: 3}
+    place = places.get(function, 1)
+    dtype = kwargs.get("dtype", given[place] if len(given) > place else None)
+    if dtype is None and function is np.full:
+        fill = kwargs.get("fill_value", given[1] if len(given) > 1 else 0.0)
+        return isinstance(fill, Tracer) or np.asarray(fill).dtype.kind in "fc"
+    return np.dtype(dtype).kind in "fc" or np.dtype(dtype).name == "bfloat16"
+
+
+def _is_inexact_like(prototype: Any, kwargs: Mapping[str, Any]) -> bool:
+    return np.dtype(kwargs.get("dtype") or prototype.dtype).kind in "fc"
+
+
+def _whole(items: list[Any]) -> Any:
+    """A list as one array, if a loop filled it."""
+    state = conversion.get()
+    known = None if state is None else state.grown.get(id(items))
+    if known is None:
+        return items
+    container, made, stacked = known
+    is_same = container is items and len(items) == len(made)
+    return stacked if is_same and all(a is b for a, b in zip(items, made, strict=True)) else items
+
+
+def _scalar_type(function: Any) -> Any:
+    if not issubclass(function, np.generic):
+        return function
+
+    def convert(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], Tracer):
+            return args[0].astype(function)  # type: ignore[attr-defined]
+        return function(*args, **kwargs)
+
+    return convert
+
+
+# --- builtins -------------------------------------------------------------------------------------
+
+
+def _math(function: Any, *args: Any) -> Any:
+    if not any(isinstance(arg, Tracer) for arg in args):
+        return function(*args)
+    name = function.__name__
+    ours = getattr(np, _MATH.get(name, name), None)
+    if ours is None:
+        raise core.trace_error(f"math.{name} has no version for traced values")
+    made = ours(*args)
+    return made.astype(np.int64) if name in _WHOLE else made
+
+
+def _range(*args: Any) -> Any:
+    if not any(is_traced(arg) for arg in args):
+        return builtins.range(*[_known(arg) for arg in args])
+    start, stop = (0, args[0]) if len(args) == 1 else args[:2]
+    return TracedRange(start, stop, args[2] if len(args) > 2 else 1)
+
+
+def _known(number: Any) -> Any:
+    value = number.value if isinstance(number, Tracer) else number
+    return value.array.item() if isinstance(value, Constant) else number
+
+
+def _is_sequence(part: Any) -> bool:
+    return isinstance(part, Tracer | np.ndarray | range | TracedRange | Zipped | Enumerated)
+
+
+def _enumerate(iterable: Any, start: Any = 0) -> Any:
+    known = _is_sequence(iterable)
+    return Enumerated(iterable, start) if known else builtins.enumerate(iterable, start)
+
+
+def _zip(*iterables: Any, strict: bool = False) -> Any:
+    known = iterables and all(_is_sequence(part) for part in iterables)
+    return Zipped(iterables) if known and not strict else builtins.zip(*iterables, strict=strict)
+
+
+def _reversed(sequence: Any) -> Any:
+    if isinstance(sequence, range | Tracer | np.ndarray):
+        return sequence[::-1]  # type: ignore[index]
+    if isinstance(sequence, TracedRange):
+        count: Any = sequence.count
+        last = sequence.start + (count - 1) * sequence.step
+        return TracedRange(last, sequence.start - sequence.step, -sequence.step)
+    return builtins.reversed(sequence)
+
+
+def _int(*args: Any, **kwargs: Any) -> Any:
+    if len(args) == 1 and is_traced(args[0]):
+        return core.wrap(_number(args[0], dtypes.i64), weak=True)
+    return builtins.int(*args, **kwargs)
+
+
+def _float(*args: Any) -> Any:
+    if len(args) == 1 and is_traced(args[0]):
+        return core.wrap(_number(args[0], dtypes.f64), weak=True)
+    return builtins.float(*args)
+
+
+def _number(value: Any, dtype: Any) -> Any:
+    lifted = core.lift(value)
+    if lifted.type.size != 1:
+        raise core.trace_error(f"only arrays of one element are numbers, not {lifted.type}")
+    return core.cast(core.reshape(lifted, ()), dtype)
+
+
+def _bool(*args: Any) -> Any:
+    if len(args) == 1 and is_traced(args[0]):
+        return core.wrap(truth(args[0], "what bool() gets"))
+    return builtins.bool(*args)
+
+
+def _round(number: Any, ndigits: Any = None) -> Any:
+    if not is_traced(number):
+        return builtins.round(number, ndigits)
+    if ndigits is None:
+        return _int(np.rint(number))
+    return np.round(number, ndigits)
+
+
+def _extreme(plain: Any, is_better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def choose(*args: Any, **kwargs: Any) -> Any:
+        given = args[0] if len(args) == 1 else args
+        items = list(given) if not isinstance(given, Tracer) else [given]
+        if kwargs or not any(is_traced(item) for item in items):
+            return plain(*args, **kwargs)
+        if isinstance(given, Tracer):
+            return getattr(np, plain.__name__)(given)
+        best: Any = items[0]
+        for item in items[1:]:
+            better = is_better(item, best)
+            if is_traced(better):
+                truth(better, f"what {plain.__name__}() compares")
+                best = BY_NUMPY[np.where](better, item, best)
+            else:
+                best = item if better else best
+        return best
+
+    return choose
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, Tracer) and bool(value.type.shape)
+
+
+def _any(iterable: Any) -> Any:
+    if _is_array(iterable):
+        return np.any(iterable)
+    items = list(iterable)
+    return or_(lambda: False, *[lambda item=item: _bool(item) for item in items])
+
+
+def _all(iterable: Any) -> Any:
+    if _is_array(iterable):
+        return np.all(iterable)
+    items = list(iterable)
+    return and_(lambda: True, *[lambda item=item: _bool(item) for item in items])
+
+
+def _sum(iterable: Any, /, start: Any = 0) -> Any:
+    if _is_array(iterable):
+        return np.sum(iterable, axis=0) + start
+    return builtins.sum(_whole(iterable) if type(iterable) is list else iterable, start)
+
+
+def _with_converted(function: Any) -> Callable[..., Any]:
+    def run(first: Any, *rest: Any) -> Any:
+        from weft.frontends.flow.convert import converted
+
+        return function(converted(first), *rest)
+
+    return run
+
+
+_BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
+    builtins.all: _all,
+    builtins.any: _any,
+    builtins.bool: _bool,
+    builtins.enumerate: _enumerate,
+    builtins.filter: _with_converted(builtins.filter),
+    builtins.float: _float,
+    builtins.int: _int,
+    builtins.map: _with_converted(builtins.map),
+    builtins.max: _extreme(builtins.max, lambda item, best: item > best),
+    builtins.min: _extreme(builtins.min, lambda item, best: item < best),
+    builtins.range: _range,
+    builtins.reversed: _reversed,
+    builtins.round: _round,
+    builtins.sum: _sum,
+    builtins.zip: _zip,
+    functools.reduce: _with_converted(functools.reduce),
+}

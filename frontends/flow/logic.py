@@ -1,0 +1,156 @@
+"""`and`, `or`, `not`, comparisons and `in` on traced values, as lazily as Python has them."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from weft.compiler.ir.graph import Op
+from weft.compiler.ir.opdef import Trait
+from weft.compiler.ir.walk import inline
+from weft.compiler.ops import logic
+from weft.frontends.flow.branches import choose
+from weft.frontends.flow.parts import is_traced, trace_part, truth
+from weft.frontends.flow.variables import Taken
+from weft.frontends.functions import core
+from weft.frontends.trace import Tracer, current_trace
+
+Later = Callable[[], Any]
+_OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "is": operator.is_,
+    "is not": operator.is_not,
+}
+
+
+def and_(*operands: Later) -> Any:
+    """`a and b and ...`."""
+    left = operands[0]()
+    for operand in operands[1:]:
+        if is_traced(left):
+            left = _both(left, operand)
+        elif not left:
+            return left
+        else:
+            left = operand()
+    return left
+
+
+def or_(*operands: Later) -> Any:
+    """`a or b or ...`."""
+    left = operands[0]()
+    for operand in operands[1:]:
+        if is_traced(left):
+            left = _either(left, operand)
+        elif left:
+            return left
+        else:
+            left = operand()
+    return left
+
+
+def not_(operand: Any) -> Any:
+    """`not a`."""
+    if not is_traced(operand):
+        return not operand
+    return core.wrap(logic.not_(truth(operand, "the operand of `not`")))
+
+
+def compare(left: Any, *rest: Any) -> Any:
+    """`a < b <= c`, `a in b`: operators as text and operands in turn, each evaluated once.
+
+    Operands after a comparison that is traced are evaluated in any case.
+    """
+    result: Any = True
+    for name, later in zip(rest[::2], rest[1::2], strict=True):
+        right = later()
+        made, before = _compare(left, name, right), result
+        result = _both(before, functools.partial(_same, made)) if is_traced(before) else made
+        if not is_traced(result) and not result:
+            return result
+        left = right
+    return result
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _compare(left: Any, name: str, right: Any) -> Any:
+    if name == "in":
+        return _contains(right, left)
+    if name == "not in":
+        return not_(_contains(right, left))
+    return _OPERATORS[name](left, right)
+
+
+def _contains(container: Any, item: Any) -> Any:
+    if isinstance(container, Tracer):
+        return np.any(container == item)
+    if not is_traced(item):
+        return item in container
+    if isinstance(container, range):
+        near = and_(lambda: item >= min(container), lambda: item <= max(container))
+        return container and and_(
+            lambda: near, lambda: (item - container.start) % container.step == 0
+        )
+    if isinstance(container, tuple | list | set | frozenset):
+        return or_(lambda: False, *[functools.partial(operator.eq, item, one) for one in container])
+    return item in container
+
+
+def _both(left: Any, right: Later) -> Any:
+    """`left and right` for a traced left side."""
+    made = _cheap(left, right)
+    if made is not None:
+        return core.wrap(logic.and_(truth(left, "the left side of `and`"), made))
+    return choose(left, right, lambda: _like_bool(left), "this `and`")
+
+
+def _either(left: Any, right: Later) -> Any:
+    made = _cheap(left, right)
+    if made is not None:
+        return core.wrap(logic.or_(truth(left, "the left side of `or`"), made))
+    return choose(left, lambda: _like_bool(left), right, "this `or`")
+
+
+def _like_bool(left: Any) -> Any:
+    return core.wrap(core.reshape(core.lift(left), ())) if _is_bool(left) else left
+
+
+def _is_bool(value: Any) -> bool:
+    if isinstance(value, bool | np.bool_):
+        return True
+    return isinstance(value, Tracer) and value.type.dtype.is_bool and value.type.size == 1
+
+
+def _cheap(left: Any, right: Later) -> Any:
+    """The right side if both are bools and it costs next to nothing and cannot fail, so that it may
+    run in any case; else None.
+    """
+    if not _is_bool(left):
+        return None
+    made = trace_part(right, (), ())
+    if not isinstance(made.returned, Taken) or len(made.returned.leaves) != 1:
+        return None
+    (leaf,) = made.returned.leaves
+    if leaf.type is None or leaf.type.shape or not leaf.type.dtype.is_bool:
+        return None
+    region, captured = made.close([leaf], [leaf.type])
+    if not all(_is_harmless(op) for op in region.ops):
+        return None
+    return inline(region, captured, current_trace())[0]
+
+
+def _is_harmless(op: Op) -> bool:
+    is_small = all(not value.type.shape for value in (*op.operands, *op.results))
+    return is_small and Trait.ELEMENTWISE in op.definition.traits

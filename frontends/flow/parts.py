@@ -1,0 +1,173 @@
+"""Parts of a statement (branches, loop bodies, conditions) traced into regions, and the arrays that
+they write to in place.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from weft.compiler.ir.dtypes import is_supported
+from weft.compiler.ir.graph import Constant, Region, Value
+from weft.compiler.ir.types import ArrayType
+from weft.compiler.ops import logic
+from weft.frontends.flow import variables
+from weft.frontends.flow.asked import Conversion, conversion
+from weft.frontends.flow.saved import refill
+from weft.frontends.flow.scope import Names, Place
+from weft.frontends.flow.variables import Leaf, State
+from weft.frontends.functions import core
+from weft.frontends.trace import OuterWrite, Trace, Tracer, current_trace
+
+_SOLE_REFERENCES: Final = 3  # the variable, the parameter here, and that of `getrefcount`
+SPELLING = "x = x.at[...].set(...)"
+
+
+def is_traced(value: Any) -> bool:
+    """Whether a value is only known when the program runs."""
+    if not isinstance(value, Tracer):
+        return False
+    return not isinstance(value.value, Constant) or value.type.size != 1
+
+
+def truth(value: Any, what: str) -> Value:
+    """The value of a condition as a rank-0 bool."""
+    if not isinstance(value, Tracer):
+        return core.lift(bool(value))
+    condition = core.lift(value)
+    if condition.type.size != 1:
+        raise core.trace_error(
+            f"{what} is {condition.type}: the truth of an array with more than one element is "
+            "ambiguous; use x.any() or x.all(), or np.where to choose by element"
+        )
+    condition = core.reshape(condition, ())
+    if condition.type.dtype.is_bool:
+        return condition
+    return logic.ne(condition, core.full((), 0, condition.type.dtype))
+
+
+@dataclass
+class Traced:
+    """What tracing a part gave; the trace is still open, so that results can be cast."""
+
+    trace: Trace
+    states: list[State]
+    returned: State
+    written: list[Value]
+
+    def close(
+        self, results: Sequence[Leaf], types: Sequence[ArrayType], more: Sequence[Value] = ()
+    ) -> tuple[Region, list[Value]]:
+        """The region with these results and what was written, and what it captured."""
+        with self.trace.active():
+            cast = [
+                core.cast(leaf.lifted(), type.dtype)
+                for leaf, type in zip(results, types, strict=True)
+            ]
+        return self.trace.closed_region([*cast, *self.written, *more])
+
+
+def trace_part(
+    part: Callable[..., Any],
+    places: Sequence[Place],
+    written: Sequence[Tracer],
+    trace: Trace | None = None,
+    entering: Sequence[Value] | None = None,
+) -> Traced:
+    """Run a part in a trace of its own; variables are read afterwards. The arrays in `written` are
+    arrays of that trace meanwhile, with the values `entering`, or those that they have.
+    """
+    trace = trace or current_trace().nested()
+    with trace.active(), ExitStack() as stack:
+        values = entering if entering is not None else [trace.read(array) for array in written]
+        for array, value in zip(written, values, strict=True):
+            stack.enter_context(array.moved(trace, value))
+        returned = variables.take(part(), trace)
+        states = [variables.take(place.get(), trace) for place in places]
+        results = [trace.read(array) for array in written]
+    return Traced(trace, states, returned, results)
+
+
+def add_written(written: list[Tracer], error: OuterWrite) -> None:
+    """Let an array be a result of the part that wrote to it; raises if it is one already."""
+    if any(array is error.array for array in written):
+        raise error
+    written.append(error.array)
+
+
+def adopt_arrays(places: Sequence[Place], names: Names) -> None:
+    """Make NumPy's arrays that a part writes to arrays of the trace."""
+    for place in places:
+        if place.name in names.changed and is_array(place.get()):
+            place.set(adopted(place.get(), place.name))
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is an array of NumPy that can be one of the trace."""
+    return isinstance(value, np.ndarray) and value.ndim > 0 and is_supported(value.dtype)
+
+
+def adopted(value: Any, name: str) -> Any:
+    """An array that a trace can write to, for one of NumPy's that a variable holds; refused if
+    others hold it too, who would not see the writes.
+    """
+    is_shared = sys.getrefcount(value) > _SOLE_REFERENCES
+    if value.base is not None and sys.getrefcount(value.base) > 2:
+        is_shared = True
+    if is_shared:
+        raise core.trace_error(
+            f"a traced value is written to {name or 'an array'}, a NumPy array to which other "
+            "variables refer as well, and these would not see it; make it with weft.numpy.zeros or "
+            "weft.numpy.array, or take a .copy()"
+        )
+    return core.wrap(core.lift(value.copy()))
+
+
+def written_arrays(places: Sequence[Place], names: Names) -> list[Tracer]:
+    """The arrays that a part writes to as far as its text tells: `x[i] = v` and `x += v`."""
+    found: list[Tracer] = []
+    for place in places:
+        value = place.get()
+        if is_written_in_place(place, value, names):
+            root = value._family()
+            if not any(root is other for other in found):
+                found.append(root)
+    return found
+
+
+def is_written_in_place(place: Place, value: Any, names: Names) -> bool:
+    """Whether a variable keeps its array, to which a part writes."""
+    is_kept = place.name in names.changed and place.name not in names.rebound
+    return is_kept and isinstance(value, Tracer) and bool(value.type.shape)
+
+
+def set_place(place: Place, before: Any, value: Any) -> None:
+    """Give a variable its value after a part; a list or dict that was changed stays the same."""
+    is_container = type(before) in (list, dict) and type(before) is type(value)
+    if is_container and place.get() is before:
+        refill(before, value)
+    else:
+        place.set(value)
+
+
+def note_undefined(name: str, reason: str) -> None:
+    """Remember why a variable has no value, for the message when somebody reads it."""
+    state = conversion.get()
+    if state is not None:
+        state.undefined[name] = reason
+
+
+@contextmanager
+def conditional(what: str) -> Iterator[None]:
+    """What runs inside depends on a traced condition."""
+    state = conversion.get() or Conversion()
+    state.conditions.append(what)
+    try:
+        yield
+    finally:
+        state.conditions.pop()

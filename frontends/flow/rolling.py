@@ -1,0 +1,368 @@
+"""A loop of the program from a loop of Python: one step is traced, with the variables that it
+changes as what is carried from step to step.
+
+A step is traced until the types of the carried variables do not change any more: a number that
+starts as 0 may turn out to be f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from weft.compiler.ir import dtypes
+from weft.compiler.ir.errors import TraceError
+from weft.compiler.ir.graph import Region, Value
+from weft.compiler.ir.types import ArrayType
+from weft.compiler.ops import control
+from weft.compiler.ops.arithmetic import add
+from weft.frontends import tree
+from weft.frontends.control import unify
+from weft.frontends.flow import variables
+from weft.frontends.flow.asked import conversion
+from weft.frontends.flow.branches import zeros_like
+from weft.frontends.flow.iteration import Steps
+from weft.frontends.flow.jumps import is_internal
+from weft.frontends.flow.parts import (
+    SPELLING,
+    Traced,
+    add_written,
+    adopt_arrays,
+    is_written_in_place,
+    note_undefined,
+    set_place,
+    trace_part,
+    written_arrays,
+)
+from weft.frontends.flow.saved import HiddenWrite, Saved
+from weft.frontends.flow.scope import UNDEFINED, Part, Place, Scope
+from weft.frontends.flow.variables import Leaf, State, Taken
+from weft.frontends.functions import core
+from weft.frontends.trace import OuterWrite, Trace, Tracer, current_trace, user_line
+
+MOST_ATTEMPTS: Final = 8
+_NUMBER: Final = ArrayType(dtypes.i64)
+
+
+@dataclass
+class Step:
+    """A traced step: where its rows go in, and what it adds to lists."""
+
+    made: Traced
+    number: Value | None
+    lists: list[str]
+
+
+class Loop:
+    """A loop on its way into the program; `is_sure` says that it has at least one step."""
+
+    def __init__(self, scope: Scope, is_sure: bool) -> None:
+        names = scope.names
+        self._names = names
+        self._is_sure = is_sure
+        assigned = scope.assigned()
+        adopt_arrays(assigned, names)
+        self._written = written_arrays(assigned, names)
+        live = {*names.live, *names.attributes}
+        kept = [p for p in assigned if not is_written_in_place(p, p.get(), names)]
+        self._carried: list[Place] = [place for place in kept if place.name in live]
+        self._temporary = [place for place in kept if place.name not in live]
+        self._saved = Saved(assigned, scope.variables([*names.read, *names.changed]))
+        self._entry: list[Any] = []
+        self._states: list[State] = []
+        carried, self._carried = self._carried, []
+        self._add_carried(carried)
+
+    def _add_carried(self, places: Sequence[Place]) -> None:
+        values = [place.get() for place in places]
+        self._carried = [*self._carried, *places]
+        self._entry += values
+        self._states += [variables.take(value, current_trace()) for value in values]
+
+    def scan(self, body: Part, steps: Steps) -> None:
+        """A loop whose number of steps is known."""
+        rows, row_tree = tree.flatten(steps.rows())
+        values = [core.lift(row) for row in rows]
+        types = [value.type.with_shape(value.type.shape[1:]) for value in values]
+
+        def run(given: Sequence[Tracer], _: Any) -> None:
+            body(steps.item(tree.unflatten(row_tree, given)))
+
+        step = self._stable(run, types, with_number=False)
+        outputs = self._outputs(step)
+        region, captured = self._close(step, [leaf.lifted for leaf in outputs])
+        results = control.scan.emit(
+            *captured,
+            *self._start(),
+            *values,
+            regions=(region,),
+            n_consts=len(captured),
+            n_carry=len(self._types()) + len(self._written),
+            length=steps.count,
+            reverse=False,
+        )
+        count = len(results) - len(outputs)
+        self._finish(results[:count])
+        self._grow(step, results[count:], steps.count)
+
+    def while_loop(
+        self, goes_on: Callable[[Any], Value], body: Callable[[Any], None], with_number: bool
+    ) -> None:
+        """A loop that runs as long as a condition holds, both of the number of the step."""
+        step = self._stable(lambda _, number: body(number), [], with_number)
+        if step.lists:
+            raise core.trace_error(
+                f"{step.lists[0]} grows in this loop, whose number of steps is only known when the "
+                "program runs; make an array of fixed size before it and write x[i] = v"
+            )
+        condition = self._condition(goes_on, with_number)
+        regions, captured = unify([condition, self._close(step, [])])
+        numbers = [core.lift(0)] if with_number else []
+        results = control.while_.emit(
+            *captured, *numbers, *self._start(), regions=regions, n_consts=len(captured), memory=0
+        )
+        self._finish(results[len(numbers) :])
+
+    # --- one step -------------------------------------------------------------------------------
+
+    def _stable(
+        self, run: Callable[[Any, Any], None], rows: Sequence[ArrayType], with_number: bool
+    ) -> Step:
+        for _ in range(MOST_ATTEMPTS):
+            try:
+                with self._saved.frozen():
+                    step = self._step(run, rows, with_number)
+                self._saved.require_known(self._carried)
+                adapted = [self._adapted(n, state) for n, state in enumerate(step.made.states)]
+            except OuterWrite as error:
+                self._saved.restore()
+                add_written(self._written, error)
+                continue
+            except HiddenWrite as error:
+                self._saved.restore()
+                self._add_carried(error.places)
+                continue
+            except BaseException:
+                self._saved.restore()
+                raise
+            self._saved.restore()
+            if [_kind(state) for state in adapted] == [_kind(state) for state in self._states]:
+                return step
+            self._states = adapted
+        raise core.trace_error("the types of variables in this loop do not settle")
+
+    def _step(
+        self, run: Callable[[Any, Any], None], rows: Sequence[ArrayType], with_number: bool
+    ) -> Step:
+        trace = current_trace().nested()
+        number = trace.argument(_NUMBER, weak=True) if with_number else None
+        entering = self._enter(trace)
+        owner = "a row of a sequence"
+        given = [trace.argument(type, owner=owner) for type in rows]
+        grown: list[str] = []
+
+        def part() -> list[Any]:
+            run(given, number)
+            return self._appended(grown)
+
+        made = trace_part(part, self._carried, self._written, trace, entering)
+        after = None
+        if number is not None:
+            with trace.active():
+                after = add(trace.read(number), core.lift(1))
+        return Step(made, after, grown)
+
+    def _enter(self, trace: Trace) -> list[Value]:
+        """Give the carried variables parameters of a region as values; those of arrays that are
+        written to are returned.
+        """
+        for place, state in zip(self._carried, self._states, strict=True):
+            if not isinstance(state, Taken):
+                place.set(UNDEFINED)
+                continue
+            leaves = [
+                leaf.plain if leaf.type is None else trace.argument(leaf.type, weak=leaf.weak)
+                for leaf in state.leaves
+            ]
+            place.set(variables.rebuild(state, leaves))
+        for place in self._temporary:
+            place.set(UNDEFINED)
+        return [trace.parameter(array.type) for array in self._written]
+
+    def _appended(self, grown: list[str]) -> list[Any]:
+        """What a step appended to lists, whose names go into `grown`."""
+        added: list[Any] = []
+        carried = [place.name for place in self._carried if place.name in self._names.changed]
+        for name, container, content in self._saved.altered():
+            if name in carried:
+                continue
+            count = len(content)
+            is_longer = isinstance(container, list) and len(container) > count
+            if not is_longer or any(a is not b for a, b in zip(container, content, strict=False)):
+                raise core.trace_error(
+                    f"{name} is changed in this loop in another way than by append, at each step "
+                    "the same; use an array, or unroll the loop: for ... in wf.unrolled(...)"
+                )
+            grown.append(name)
+            added.append(container[count:])
+        return added
+
+    def _condition(
+        self, goes_on: Callable[[Any], Value], with_number: bool
+    ) -> tuple[Region, list[Value]]:
+        trace = current_trace().nested()
+        number = trace.argument(_NUMBER, weak=True) if with_number else None
+        entering = self._enter(trace)
+        made: list[Value] = []
+        try:
+            trace_part(lambda: made.append(goes_on(number)), (), self._written, trace, entering)
+        finally:
+            self._saved.restore()
+        return trace.closed_region(made)
+
+    # --- what is carried ------------------------------------------------------------------------
+
+    def _adapted(self, number: int, after: State) -> State:
+        """What a variable has to be at the start of a step, by what it is at the end of one."""
+        place, before = self._carried[number], self._states[number]
+        if not isinstance(before, Taken):
+            may_start = self._is_sure or is_internal(place.name)
+            return zeros_like(after) if isinstance(after, Taken) and may_start else UNDEFINED
+        if not isinstance(after, Taken) or after.treedef != before.treedef:
+            raise self._unstable(place, before, after)
+        pairs = zip(before.leaves, after.leaves, strict=True)
+        leaves = [_adapted_leaf(b, a) for b, a in pairs]
+        if any(leaf is None for leaf in leaves):
+            raise self._unstable(place, before, after)
+        return Taken(before.treedef, tuple([leaf for leaf in leaves if leaf is not None]))
+
+    def _unstable(self, place: Place, before: Taken, after: State) -> TraceError:
+        hint = "give it before the loop what it will be, an array of the same structure and shape"
+        if isinstance(after, Taken) and after.treedef == before.treedef:
+            if _shapes(before) == _shapes(after):
+                hint = f"make the dtypes agree, for example with .astype({_dtype(before)!r})"
+        return core.trace_error(
+            f"{place.name} is {before} before a step of this loop and {after} after it; {hint}"
+        )
+
+    def _types(self) -> list[ArrayType]:
+        return [leaf.type for leaf in self._leaves(self._states) if leaf.type is not None]
+
+    def _leaves(self, states: Sequence[State]) -> list[Leaf]:
+        """The leaves of carried variables that are arrays."""
+        return [
+            leaf
+            for state, known in zip(states, self._states, strict=True)
+            if isinstance(state, Taken) and isinstance(known, Taken)
+            for leaf, own in zip(state.leaves, known.leaves, strict=True)
+            if own.type is not None
+        ]
+
+    def _start(self) -> list[Value]:
+        taken = [variables.take(value, current_trace()) for value in self._entry]
+        first = [
+            state if before is UNDEFINED else before
+            for before, state in zip(taken, self._states, strict=True)
+        ]
+        values = [
+            core.cast(leaf.lifted(), type.dtype)
+            for leaf, type in zip(self._leaves(first), self._types(), strict=True)
+        ]
+        return values + [current_trace().read(array) for array in self._written]
+
+    def _close(self, step: Step, more: Sequence[Callable[[], Value]]) -> tuple[Region, list[Value]]:
+        numbers = [] if step.number is None else [Leaf(_NUMBER, value=step.number)]
+        with step.made.trace.active():
+            outputs = [make() for make in more]
+        leaves = [*numbers, *self._leaves(step.made.states)]
+        types = [_NUMBER] * len(numbers) + self._types()
+        return step.made.close(leaves, types, outputs)
+
+    def _finish(self, results: Sequence[Value]) -> None:
+        given = iter(results)
+        for place, before, state in zip(self._carried, self._entry, self._states, strict=True):
+            if not isinstance(state, Taken):
+                place.set(UNDEFINED)
+                self._explain(place.name)
+                continue
+            leaves = [
+                leaf.plain if leaf.type is None else core.wrap(next(given), weak=leaf.weak)
+                for leaf in state.leaves
+            ]
+            set_place(place, before, variables.rebuild(state, leaves))
+        for array, value in zip(self._written, given, strict=True):
+            array.assign(value, SPELLING)
+        for place in self._temporary:
+            place.set(UNDEFINED)
+            self._explain(place.name)
+
+    def _explain(self, name: str) -> None:
+        note_undefined(
+            name,
+            "it is assigned only inside of a loop that may have no step at all, "
+            f"{user_line()}; give it a value before the loop",
+        )
+
+    # --- lists ----------------------------------------------------------------------------------
+
+    def _outputs(self, step: Step) -> list[Leaf]:
+        returned = step.made.returned
+        assert isinstance(returned, Taken)
+        for leaf in returned.leaves:
+            if leaf.type is None:
+                raise core.trace_error(
+                    f"{step.lists[0]} gets {leaf} in this loop, which is no array or number; "
+                    "unroll the loop: for ... in wf.unrolled(...)"
+                )
+        return list(returned.leaves)
+
+    def _grow(self, step: Step, stacked: Sequence[Value], count: Any) -> None:
+        """Append to lists what the steps have left, item by item; the whole is remembered too."""
+        if not step.lists:
+            return
+        if not isinstance(count, int):
+            raise core.trace_error(f"{step.lists[0]} grows in a loop of {count} steps")
+        returned = step.made.returned
+        assert isinstance(returned, Taken)
+        arrays = [core.wrap(value) for value in stacked]
+        steps = [
+            variables.rebuild(returned, [array[k] for array in arrays])  # type: ignore[index]
+            for k in range(count)
+        ]
+        containers = {name: container for name, container, _ in self._saved.containers}
+        for number, name in enumerate(step.lists):
+            items = [item for made in steps for item in made[number]]
+            container = containers[name]
+            was_empty = not container
+            container.extend(items)
+            state = conversion.get()
+            if was_empty and len(arrays) == 1 and len(items) == count and state is not None:
+                state.grown[id(container)] = (container, tuple(items), arrays[0])
+
+
+def _adapted_leaf(before: Leaf, after: Leaf) -> Leaf | None:
+    if before.type is None:
+        return before if variables.same_known([before, after]) else None
+    if after.type is None:
+        return None
+    type = variables.joined_type([Leaf(before.type, before.weak), after])
+    if type is None or (not before.weak and type != before.type):
+        return None
+    return Leaf(type, before.weak and after.weak)
+
+
+def _kind(state: State) -> Any:
+    if not isinstance(state, Taken):
+        return None
+    leaves = [(leaf.type, leaf.weak, leaf.type is None and leaf.plain) for leaf in state.leaves]
+    return state.treedef, leaves
+
+
+def _shapes(state: Taken) -> list[Any]:
+    return [None if leaf.type is None else leaf.type.shape for leaf in state.leaves]
+
+
+def _dtype(state: Taken) -> str:
+    type = next((leaf.type for leaf in state.leaves if leaf.type is not None), None)
+    return "" if type is None else type.dtype.numpy.name

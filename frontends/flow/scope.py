@@ -1,0 +1,136 @@
+"""The variables of the user's function that a branch or loop may change, as places to read, set and
+put back.
+
+Branches and bodies are functions that share variables with the user's through cells; a variable
+without a value is an empty cell, as in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import CellType
+from typing import Any, Final, NamedTuple, Protocol
+
+
+class Undefined:
+    """The value of a variable that has none."""
+
+    def __repr__(self) -> str:
+        return "undefined"
+
+
+UNDEFINED: Final = Undefined()
+Part = Callable[..., Any]
+
+
+class Names(NamedTuple):
+    """What the text of a statement says about variables; `rewriter` makes it."""
+
+    rebound: tuple[str, ...]
+    changed: tuple[str, ...]
+    live: tuple[str, ...]
+    read: tuple[str, ...]
+    attributes: tuple[str, ...]
+    is_guard: bool
+    has_loop: bool
+
+
+class Place(Protocol):
+    """A variable."""
+
+    @property
+    def name(self) -> str: ...
+
+    def get(self) -> Any: ...
+
+    def set(self, value: Any) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CellPlace:
+    """A variable of the user's function."""
+
+    name: str
+    cell: CellType
+
+    def get(self) -> Any:
+        try:
+            return self.cell.cell_contents
+        except ValueError:
+            return UNDEFINED
+
+    def set(self, value: Any) -> None:
+        if value is not UNDEFINED:
+            self.cell.cell_contents = value
+        elif self.get() is not UNDEFINED:
+            del self.cell.cell_contents
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalPlace:
+    """A global that the user's function declares to be one."""
+
+    name: str
+    names: dict[str, Any]
+
+    def get(self) -> Any:
+        return self.names.get(self.name, UNDEFINED)
+
+    def set(self, value: Any) -> None:
+        if value is UNDEFINED:
+            self.names.pop(self.name, None)
+        else:
+            self.names[self.name] = value
+
+
+@dataclass(frozen=True, slots=True)
+class AttributePlace:
+    """An attribute of an object that a variable holds."""
+
+    name: str
+    owner: Any
+    attribute: str
+
+    def get(self) -> Any:
+        return getattr(self.owner, self.attribute, UNDEFINED)
+
+    def set(self, value: Any) -> None:
+        if value is not UNDEFINED:
+            setattr(self.owner, self.attribute, value)
+        elif hasattr(self.owner, self.attribute):
+            delattr(self.owner, self.attribute)
+
+
+class Scope:
+    """The variables that the parts of one statement share."""
+
+    def __init__(self, parts: Sequence[Part], names: Names) -> None:
+        self.names = names
+        self._cells: dict[str, CellType] = {}
+        self._globals: dict[str, Any] = {}
+        for part in parts:
+            code = part.__code__
+            self._globals = part.__globals__
+            self._cells.update(zip(code.co_freevars, part.__closure__ or (), strict=True))
+
+    def find(self, name: str) -> Place:
+        """The place of a variable."""
+        cell = self._cells.get(name)
+        return GlobalPlace(name, self._globals) if cell is None else CellPlace(name, cell)
+
+    def variables(self, names: Sequence[str]) -> list[Place]:
+        """The variables of these names that the parts share with the function around them."""
+        return [CellPlace(name, self._cells[name]) for name in names if name in self._cells]
+
+    def assigned(self) -> list[Place]:
+        """What the statement may bind: variables, globals, attributes of objects."""
+        bound = dict.fromkeys([*self.names.rebound, *self.names.changed])
+        found = [self.find(name) for name in bound]
+        return found + [place for name in self.names.attributes for place in self._attribute(name)]
+
+    def _attribute(self, name: str) -> list[Place]:
+        variable, _, attribute = name.partition(".")
+        owner = self.find(variable).get()
+        is_object = owner is not UNDEFINED and hasattr(owner, "__dict__")
+        return [AttributePlace(name, owner, attribute)] if is_object else []

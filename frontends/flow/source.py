@@ -1,0 +1,118 @@
+"""The syntax tree of a function that the user wrote, found in the file that it came from.
+
+Whole files are parsed, so that lines and columns are those of the file, and lambdas are told apart
+by where they stand.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import os
+import sysconfig
+from collections.abc import Iterator, Mapping
+from types import CodeType
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from weft.frontends import purity
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.Lambda
+
+_LIBRARIES: Final = tuple(
+    {
+        os.path.abspath(path) + os.sep
+        for name in ("stdlib", "platstdlib", "purelib", "platlib")
+        if (path := sysconfig.get_paths().get(name))
+    }
+) + (os.path.dirname(os.path.abspath(np.__file__)) + os.sep,)
+_GENERATOR_FLAGS: Final = 0x20 | 0x80 | 0x200  # generator, coroutine, asynchronous generator
+
+
+class NoSource(Exception):
+    """Why there is no syntax tree of a function."""
+
+
+def is_users(code: CodeType) -> bool:
+    """Whether the user wrote a function, not a library that is installed."""
+    file = os.path.abspath(code.co_filename)
+    is_library = file.startswith(_LIBRARIES) or f"{os.sep}site-packages{os.sep}" in file
+    return not is_library and not purity.is_weft(code.co_filename)
+
+
+def function_node(code: CodeType, names: Mapping[str, Any]) -> tuple[FunctionNode, str]:
+    """The node of a function and the class that it is written in, if any.
+
+    `names` are its globals, by which zipped modules find their text. Raises `NoSource`.
+    """
+    if code.co_flags & _GENERATOR_FLAGS:
+        raise NoSource("it is a generator or a coroutine, which runs in pieces; return a list")
+    lines = linecache.getlines(code.co_filename, dict(names))
+    if not lines:
+        raise NoSource(f"the text of {code.co_filename} is not available")
+    found = [
+        (node, owner)
+        for node, owner in _functions(code.co_filename, "".join(lines))
+        if _is_of(node, code)
+    ]
+    if len(found) > 1:
+        found = [(node, owner) for node, owner in found if _holds(node, code)]
+    if len(found) != 1:
+        raise NoSource(f"the text of {code.co_filename} is not the one that is running")
+    return found[0]
+
+
+@functools.lru_cache(maxsize=64)
+def _functions(file: str, text: str) -> tuple[tuple[FunctionNode, str], ...]:
+    try:
+        return tuple(_walk(ast.parse(text, file)))
+    except SyntaxError:
+        return ()
+
+
+def _walk(module: ast.Module) -> Iterator[tuple[FunctionNode, str]]:
+    stack: list[tuple[ast.AST, str]] = [(module, "")]
+    while stack:
+        node, owner = stack.pop()
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            yield node, owner
+        inner = node.name if isinstance(node, ast.ClassDef) else owner
+        stack.extend((child, inner) for child in ast.iter_child_nodes(node))
+
+
+def _is_of(node: FunctionNode, code: CodeType) -> bool:
+    """Whether a node starts where the code does and has its parameters."""
+    name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
+    first = node.lineno
+    if isinstance(node, ast.FunctionDef):
+        first = min([first, *[decorator.lineno for decorator in node.decorator_list]])
+    return name == code.co_name and first == code.co_firstlineno and _has_parameters(node, code)
+
+
+def _has_parameters(node: FunctionNode, code: CodeType) -> bool:
+    count = code.co_argcount + code.co_kwonlyargcount
+    given = node.args
+    names = [p.arg for p in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    held = code.co_varnames[:count]
+    return len(names) == count and all(
+        own == name or own.endswith(name) for own, name in zip(held, names, strict=True)
+    )
+
+
+def _holds(node: FunctionNode, code: CodeType) -> bool:
+    """Whether all instructions stand inside a node: tells apart lambdas on one line."""
+    body = node.body if isinstance(node.body, list) else [node.body]
+    start = (body[0].lineno, body[0].col_offset)
+    end = (body[-1].end_lineno or 0, body[-1].end_col_offset or 0)
+    return all(
+        start <= (line, column) and (end_line, end_column) <= end
+        for line, end_line, column, end_column in code.co_positions()
+        if line is not None
+        and end_line is not None
+        and column is not None
+        and end_column is not None
+        and (end_line, end_column) != (line, column)
+        and line >= body[0].lineno
+    )

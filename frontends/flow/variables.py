@@ -1,0 +1,146 @@
+"""The values of variables as branches and loops see them: pytrees of arrays and of things that are
+known while tracing, taken apart and compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from weft.compiler.ir.dims import Dim
+from weft.compiler.ir.dtypes import is_supported
+from weft.compiler.ir.graph import Parameter, Value
+from weft.compiler.ir.types import ArrayType
+from weft.compiler.ops.helpers import zeros
+from weft.frontends import tree
+from weft.frontends.arguments import short
+from weft.frontends.flow.scope import UNDEFINED, Undefined
+from weft.frontends.functions import core
+from weft.frontends.trace import Trace, Tracer, current_trace
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A part of a variable's value: an array of a type, or `plain`, which is known.
+
+    A Python number is both: it has a type, and a value while it is the same on all ways. What has
+    a type only stands for a value that nobody reads, and is zero.
+    """
+
+    type: ArrayType | None
+    weak: bool = False
+    value: Value | None = None
+    plain: Any = UNDEFINED
+
+    @property
+    def is_known(self) -> bool:
+        return self.plain is not UNDEFINED
+
+    def lifted(self) -> Value:
+        """The value in the trace in force."""
+        if self.value is not None:
+            return self.value
+        if self.is_known:
+            return core.lift(self.plain)
+        assert self.type is not None
+        return zeros(self.type)
+
+    def __str__(self) -> str:
+        if self.type is None:
+            return short(self.plain)
+        return f"the number {short(self.plain)}" if self.is_known else str(self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The value of a variable, taken apart."""
+
+    treedef: tree.TreeDef
+    leaves: tuple[Leaf, ...]
+
+    def __str__(self) -> str:
+        if self.treedef.num_nodes == 1 and self.leaves:
+            return str(self.leaves[0])
+        parts = [str(leaf) for leaf in self.leaves]
+        return str(tree.unflatten(self.treedef, [_Shown(part) for part in parts]))
+
+
+class _Shown:
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+State: TypeAlias = "Taken | Undefined"
+
+
+def take(value: Any, trace: Trace) -> State:
+    """The value of a variable as of now, arrays read in a trace."""
+    if isinstance(value, Undefined):
+        return value
+    leaves, treedef = tree.flatten(value)
+    return Taken(treedef, tuple([_leaf(leaf, trace) for leaf in leaves]))
+
+
+def _leaf(leaf: Any, trace: Trace) -> Leaf:
+    if isinstance(leaf, Tracer):
+        return Leaf(leaf.type, leaf.weak, trace.read(leaf))
+    if isinstance(leaf, np.ndarray | np.generic) and is_supported(leaf.dtype):
+        value = trace.lift(leaf)
+        return Leaf(value.type, False, value)
+    if isinstance(leaf, bool | int | float | complex):
+        value = trace.lift(leaf)
+        return Leaf(value.type, not isinstance(leaf, bool), None, leaf)
+    if isinstance(leaf, Dim):
+        return Leaf(trace.lift(leaf).type, True, None, leaf)
+    return Leaf(None, plain=leaf)
+
+
+def same_known(leaves: Sequence[Leaf]) -> bool:
+    """Whether all leaves are known, and the same."""
+    first = leaves[0]
+    return first.is_known and all(
+        leaf.is_known and _is_same(first.plain, leaf.plain) for leaf in leaves
+    )
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, float | complex):
+        return repr(one) == repr(other)
+    if isinstance(one, bool | int | str | bytes | type(None) | Dim | slice | range):
+        return bool(one == other)
+    return False
+
+
+def joined_type(leaves: Sequence[Leaf]) -> ArrayType | None:
+    """The type that all leaves can be cast to as NumPy would cast numbers; None if there is none.
+
+    Arrays have to agree; numbers take the dtype of what they meet.
+    """
+    types = [leaf.type for leaf in leaves]
+    first = types[0]
+    if first is None or any(type is None or type.shape != first.shape for type in types):
+        return None
+    trace = current_trace()
+    stand_ins = [
+        trace.wrap(Parameter(type), weak=leaf.weak)
+        for leaf, type in zip(leaves, types, strict=True)
+        if type is not None
+    ]
+    joined = first.with_dtype(core.result_dtype(*stand_ins))
+    strong = [leaf.type for leaf in leaves if not leaf.weak]
+    return joined if all(type == joined for type in strong) else None
+
+
+def rebuild(taken: Taken, leaves: Sequence[Any]) -> Any:
+    """A value of the same structure."""
+    return tree.unflatten(taken.treedef, leaves)

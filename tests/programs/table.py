@@ -1,0 +1,223 @@
+"""The programs under `source`: their functions, arguments small and large, and how they are
+compiled. All of them are written for NumPy alone; `control_flow` is what it takes to compile them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tests.programs.source import (
+    alignment,
+    bodies,
+    clustering,
+    convolution,
+    factorisations,
+    fitting,
+    heat,
+    images,
+    iterations,
+    kalman,
+    life,
+    mandelbrot,
+    ode,
+    options,
+    paths,
+    sampling,
+)
+
+Random = np.random.Generator
+Inputs = Callable[[Random, bool], tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function, what it is called with (large: as in benchmarks), and which of its arguments are
+    Python values.
+    """
+
+    function: Callable[..., Any]
+    inputs: Inputs
+    static: tuple[int, ...] = ()
+    rtol: float = 1e-9
+    control_flow: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    def arguments(self, large: bool = False) -> tuple[Any, ...]:
+        return self.inputs(np.random.default_rng(7), large)
+
+
+def _kmeans(r: Random, large: bool) -> tuple[Any, ...]:
+    n, k = (20_000, 8) if large else (200, 4)
+    points = r.normal(size=(n, 2)) + r.integers(0, 3, size=(n, 1)) * 4.0
+    return points, points[:k].copy(), 30
+
+
+def _life(r: Random, large: bool) -> tuple[Any, ...]:
+    size, steps = (256, 100) if large else (16, 20)
+    return r.integers(0, 2, size=(size, size)), steps
+
+
+def _plane(large: bool) -> tuple[Any, Any]:
+    width, height = (240, 160) if large else (24, 16)
+    return np.linspace(-2.0, 0.5, width), np.linspace(-1.1, 1.1, height)
+
+
+def _mandelbrot(r: Random, large: bool) -> tuple[Any, ...]:
+    xs, ys = _plane(large)
+    return xs[None, :] + 1j * ys[:, None], 60
+
+
+def _pixels(r: Random, large: bool) -> tuple[Any, ...]:
+    return (*_plane(large), 60)
+
+
+def _heat(r: Random, large: bool) -> tuple[Any, ...]:
+    size, steps = (256, 200) if large else (20, 30)
+    return r.random((size, size)), 0.2, steps
+
+
+def _rod(r: Random, large: bool) -> tuple[Any, ...]:
+    return r.random(200 if large else 30), 0.25, 1e-5 if large else 1e-3
+
+
+def _positive(r: Random, n: int) -> Any:
+    made = r.normal(size=(n, n))
+    return made @ made.T + n * np.eye(n)
+
+
+def _cholesky(r: Random, large: bool) -> tuple[Any, ...]:
+    return (_positive(r, 96 if large else 12),)
+
+
+def _lu(r: Random, large: bool) -> tuple[Any, ...]:
+    return (r.normal(size=(48, 48) if large else (7, 7)),)
+
+
+def _gram_schmidt(r: Random, large: bool) -> tuple[Any, ...]:
+    return (r.normal(size=(400, 80) if large else (20, 6)),)
+
+
+def _convolution(r: Random, large: bool) -> tuple[Any, ...]:
+    return r.normal(size=60_000 if large else 100), r.normal(size=500 if large else 7)
+
+
+def _overlap(r: Random, large: bool) -> tuple[Any, ...]:
+    block = 3_000 if large else 16
+    return r.normal(size=20 * block), r.normal(size=500 if large else 7), block
+
+
+def _floyd(r: Random, large: bool) -> tuple[Any, ...]:
+    n = 160 if large else 12
+    distances = np.where(r.random((n, n)) < 0.3, r.random((n, n)), np.inf)
+    np.fill_diagonal(distances, 0.0)
+    return (distances,)
+
+
+def _conjugate(r: Random, large: bool) -> tuple[Any, ...]:
+    n = 300 if large else 20
+    return _positive(r, n), r.normal(size=n), 1e-8
+
+
+def _power(r: Random, large: bool) -> tuple[Any, ...]:
+    return _positive(r, 200 if large else 10), 1e-12
+
+
+def _kalman(r: Random, large: bool) -> tuple[Any, ...]:
+    steps = 2_000 if large else 40
+    transition = np.array([[1.0, 0.1, 0.0], [0.0, 1.0, 0.1], [0.0, 0.0, 0.9]])
+    observation = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    z = np.cumsum(r.normal(size=(steps, 2)), axis=0)
+    z[::7] = np.nan
+    return z, transition, observation, 0.05 * np.eye(3), 0.3 * np.eye(2)
+
+
+def _bodies(r: Random, large: bool) -> tuple[Any, ...]:
+    n, steps = (100, 100) if large else (6, 20)
+    return r.normal(size=(n, 3)), 0.1 * r.normal(size=(n, 3)), r.random(n), 0.01, steps
+
+
+def _black_scholes(r: Random, large: bool) -> tuple[Any, ...]:
+    n = 200_000 if large else 50
+    return 50 + 50 * r.random(n), 50 + 50 * r.random(n), 0.1 + r.random(n), 0.02, 0.3
+
+
+def _barrier(r: Random, large: bool) -> tuple[Any, ...]:
+    shape = (250, 4_000) if large else (30, 50)
+    return r.normal(size=shape), 100.0, 95.0, 140.0, 0.02, 0.25, 1.0
+
+
+def _smith(r: Random, large: bool) -> tuple[Any, ...]:
+    n, m = (200, 180) if large else (14, 11)
+    return r.integers(0, 4, n), r.integers(0, 4, m), 3.0, -1.0, -2.0
+
+
+def _edit(r: Random, large: bool) -> tuple[Any, ...]:
+    n, m = (300, 280) if large else (20, 18)
+    return r.integers(0, 4, n), r.integers(0, 4, m)
+
+
+def _fitting(r: Random, large: bool) -> tuple[Any, ...]:
+    t = np.linspace(0.0, 4.0, 5_000 if large else 60)
+    y = 2.0 * np.exp(-0.7 * t) + 1.0 * np.exp(-3.0 * t) + 0.01 * r.normal(size=t.size)
+    return t, y, np.array([1.0, 0.5, 0.5, 2.0]), 1e-6
+
+
+def _ode(r: Random, large: bool) -> tuple[Any, ...]:
+    return np.array([2.0, 0.0]), 60.0 if large else 6.0, 3.0, 1e-7
+
+
+def _sampling(r: Random, large: bool) -> tuple[Any, ...]:
+    n, dim = (1_000, 10) if large else (25, 4)
+    precision = _positive(r, dim) / dim
+    return np.zeros(dim), precision, r.normal(size=(n, dim)), r.random(n), 0.2, 12
+
+
+def _filter(r: Random, large: bool) -> tuple[Any, ...]:
+    size = (512, 512) if large else (12, 15)
+    return r.random(size), r.random((5, 5))
+
+
+def _image(r: Random, large: bool) -> tuple[Any, ...]:
+    return (r.random((512, 512) if large else (12, 15)),)
+
+
+def _small_image(r: Random, large: bool) -> tuple[Any, ...]:
+    return (r.random((96, 128) if large else (12, 15)),)
+
+
+PROGRAMS: tuple[Program, ...] = (
+    Program(clustering.kmeans, _kmeans, static=(2,)),
+    Program(life.life, _life, static=(1,)),
+    Program(mandelbrot.mandelbrot, _mandelbrot, static=(1,)),
+    Program(mandelbrot.mandelbrot_by_pixels, _pixels),
+    Program(heat.heat, _heat, static=(2,)),
+    Program(heat.heat_until_steady, _rod),
+    Program(factorisations.cholesky, _cholesky),
+    Program(factorisations.lu, _lu),
+    Program(factorisations.gram_schmidt, _gram_schmidt),
+    Program(convolution.fft_convolve, _convolution, control_flow=False),
+    Program(convolution.overlap_add, _overlap, static=(2,)),
+    Program(paths.floyd_warshall, _floyd),
+    Program(iterations.conjugate_gradient, _conjugate, rtol=1e-6),
+    Program(iterations.power_iteration, _power, rtol=1e-5),
+    Program(kalman.kalman, _kalman),
+    Program(bodies.n_body, _bodies, static=(4,)),
+    Program(options.black_scholes, _black_scholes, control_flow=False),
+    Program(options.barrier_option, _barrier),
+    Program(alignment.smith_waterman, _smith),
+    Program(alignment.edit_distance, _edit),
+    Program(fitting.levenberg_marquardt, _fitting, rtol=1e-6),
+    Program(ode.rk45, _ode, rtol=1e-6),
+    Program(sampling.hmc, _sampling),
+    Program(images.filter_image, _filter),
+    Program(images.edges, _image),
+    Program(images.median_filter, _image, control_flow=False),
+    Program(images.dither, _small_image),
+)
