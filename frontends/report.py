@@ -11,8 +11,9 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Graph, Op, Result, Value
 from weft.compiler.ir.location import Location
 from weft.compiler.loops.group import Assembly, Group, Node, Single
+from weft.compiler.loops.offsets import Buffer, largest_live_set
 from weft.compiler.loops.parallel import frame_of_thread, steps_at_once
-from weft.compiler.loops.storage import Buffer, RegionPlan, largest_live_set
+from weft.compiler.loops.storage import RegionPlan
 from weft.compiler.loops.text import kernel_text
 from weft.compiler.passes.layout import layout_changes
 

@@ -13,7 +13,7 @@ import weft as wf
 from tests.loops.test_partition import planned
 from weft.compiler.ir.graph import Parameter
 from weft.compiler.ir.reader import parse_type
-from weft.compiler.loops.storage import Buffer, aligned, assign_offsets, largest_live_set
+from weft.compiler.loops.offsets import Buffer, aligned, assign_offsets, largest_live_set
 from weft.frontends import tree
 
 VALUE = Parameter(parse_type("f64[1]"))

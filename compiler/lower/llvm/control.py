@@ -12,8 +12,9 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.loops.index import row_major
 from weft.compiler.loops.kernel import Layout
+from weft.compiler.loops.offsets import Buffer
 from weft.compiler.loops.parallel import steps_at_once
-from weft.compiler.loops.storage import Buffer, ControlPlan, bytes_of
+from weft.compiler.loops.storage import ControlPlan, bytes_of
 from weft.compiler.lower.llvm.arrays import Element
 from weft.compiler.lower.llvm.dimensions import Sizes
 from weft.compiler.lower.llvm.emit import Function, Operand, V, Variable

@@ -21,7 +21,8 @@ from weft.compiler.loops.followers import rows_name, rows_of
 from weft.compiler.loops.group import Assembly, Group, Node, Single, Store
 from weft.compiler.loops.index import Loop, over, row_major
 from weft.compiler.loops.kernel import Kernel, Layout
-from weft.compiler.loops.storage import Buffer, RegionPlan, bytes_of
+from weft.compiler.loops.offsets import Buffer
+from weft.compiler.loops.storage import RegionPlan, bytes_of
 from weft.compiler.lower.llvm import routines, scalar
 from weft.compiler.lower.llvm.arrays import Array, Element, Env, Follower, Part, packed
 from weft.compiler.lower.llvm.dimensions import Sizes, names
