@@ -66,7 +66,8 @@ class Worker:
         with tempfile.TemporaryFile("w+") as errors:
             process = self._launch(errors)
             heard: queue.Queue[str | None] = queue.Queue()
-            threading.Thread(target=_listen, args=(process, heard), daemon=True).start()
+            listener = threading.Thread(target=_listen, args=(process, heard), daemon=True)
+            listener.start()
             trying: list[str] = []
             try:
                 while (line := heard.get(timeout=self.options.patience)) is not None:
@@ -78,6 +79,7 @@ class Worker:
                 raise Crash(trying, f"took longer than {patience:.0f} s") from None
             finally:
                 _end(process)
+                listener.join()
             if process.returncode:
                 raise Crash(trying, _reason(process.returncode, errors))
 
@@ -97,9 +99,10 @@ class Worker:
 
 def _listen(process: subprocess.Popen[str], heard: queue.Queue[str | None]) -> None:
     assert process.stdout is not None
-    for line in process.stdout:
-        if line.startswith(MARK):
-            heard.put(line.removeprefix(MARK))
+    with process.stdout:
+        for line in process.stdout:
+            if line.startswith(MARK):
+                heard.put(line.removeprefix(MARK))
     process.wait()
     heard.put(None)
 
@@ -264,8 +267,8 @@ def _first(
     caches: Path,
     after_small: bool = False,
 ) -> First:
-    task = {"mode": "first", "workload": name, "label": label, "contender": contender}
-    task = {**task, "after_small": after_small}
+    task: dict[str, Any] = {"mode": "first", "workload": name, "label": label}
+    task |= {"contender": contender, "after_small": after_small}
     *_, message = Worker(task, options, _caches(caches)).lines()
     return First(**message)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from torch import abs as abs
 from torch import broadcast_to as broadcast_to
@@ -24,11 +23,6 @@ from benchmarks.trees import filled, leaves, tree_map
 Function = Callable[..., Any]
 
 
-def dtype_of(dtype: Any) -> Any:
-    """torch's dtype for one of NumPy's."""
-    return getattr(torch, np.dtype(dtype).name)
-
-
 def asarray(x: Any) -> Any:
     return torch.as_tensor(x)
 
@@ -38,7 +32,7 @@ def arange(count: int) -> Any:
 
 
 def zeros(shape: Any, dtype: Any) -> Any:
-    return torch.zeros(shape, dtype=dtype_of(dtype))
+    return torch.zeros(shape, dtype=dtype)
 
 
 def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:

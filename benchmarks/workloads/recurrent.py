@@ -94,7 +94,7 @@ def lstm(xp: Any, size: Any) -> Function:
             h = sigmoid(xp, o) * xp.tanh(c)
             return (h, c), h
 
-        zero = xp.zeros((batch, hidden), np.float32)
+        zero = xp.zeros((batch, hidden), p["b"].dtype)
         _, hs = xp.scan(step, (zero, zero), xs)
         return xp.mean(hs * hs)
 
@@ -114,7 +114,7 @@ def gru(xp: Any, size: Any) -> Function:
             h = (1.0 - z) * n + z * h
             return h, h
 
-        _, hs = xp.scan(step, xp.zeros((batch, hidden), np.float32), xs)
+        _, hs = xp.scan(step, xp.zeros((batch, hidden), p["b"].dtype), xs)
         return xp.mean(hs * hs)
 
     return loss
