@@ -19,7 +19,7 @@ from benchmarks.trees import leaves
 
 WARM_SHARE = 0.25  # of a turn, before its calls are timed
 SHORTEST = 20e-6  # what is timed at once: shorter calls are timed several at a time
-LONGEST = 4.0  # of all turns of a contender that is slow, in which case it has fewer turns
+MOST = 10  # a slow contender has no further turns after so many times the length of one
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def measure(contenders: Mapping[str, Run], rounds: int, length: float) -> dict[s
     try:
         for _ in range(rounds):
             for name, function in contenders.items():
-                if samples[name] and spent[name] > LONGEST:
+                if samples[name] and spent[name] > MOST * length:
                     continue
                 begin = time.perf_counter()
                 samples[name].append(turn(function, length))

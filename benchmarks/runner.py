@@ -1,8 +1,8 @@
 """Runs workloads in processes of their own and gathers what they found.
 
-All contenders of a workload take turns in one process. First calls are measured in fresh ones, with
-and without what is kept on disk. A contender that brings its process down, or says nothing for too
-long, has failed there; the others go on.
+All contenders take turns in one process for each family of workloads. First calls are measured in
+fresh ones, with and without what is kept on disk. A contender that brings its process down, or says
+nothing for too long, has failed there; the others go on.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ def _turns(tasks: list[Task], options: Options, folder: Path) -> Iterator[Row]:
     failures: dict[Task, dict[str, Outcome]] = {}
     left = list(tasks)
     while left:
-        name = left[0][0]
-        batch = [task for task in left if task[0] == name]
+        family = WORKLOADS[left[0][0]].family
+        batch = [task for task in left if WORKLOADS[task[0]].family == family]
         try:
             for row in _batch(batch, excluded, options, folder):
                 row.outcomes.update(failures.get((row.workload, row.label), {}))
@@ -189,6 +189,7 @@ def _batch(
         "excluded": excluded,
         "rounds": options.rounds,
         "length": options.length,
+        "plan": options.cold,
     }
     for message in Worker(task, options, _caches(folder / "turns")).lines():
         if "trying" in message:

@@ -104,7 +104,7 @@ def _finish(workload: Any, label: str, runs: Any, notes: Any, task: dict[str, An
         outcomes=notes,
         flops=workload.flops(size) if workload.flops else None,
         bytes=workload.bytes(size) if workload.bytes else None,
-        plan=_plan(workload, size, runs),
+        plan=_plan(workload, size, runs) if task["plan"] else {},
     )
 
 

@@ -30,12 +30,13 @@ class Size:
 
 def loss(xp: Any, size: Size) -> Function:
     triangle = np.triu(np.ones((size.tokens, size.tokens), np.float32), 1)
-    mask, heads = xp.asarray(triangle * np.float32(-1e9)), size.heads
+    mask = xp.asarray(triangle * np.float32(-1e9))
+    heads, width = size.heads, size.width
 
     def total(p: Any, tokens: Any, targets: Any) -> Any:
         x = p["tokens"][tokens] + p["places"]
         for layer in p["layers"]:
-            x = block(xp, x, layer, heads, mask)
+            x = block(xp, x, layer, heads, width, mask)
         return cross_entropy(xp, norm(xp, x, p["norm"]) @ p["head"], targets)
 
     return total

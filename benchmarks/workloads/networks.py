@@ -64,12 +64,12 @@ def block_parameters(r: Random, width: int) -> dict[str, Any]:
     }
 
 
-def block(xp: Any, x: Any, p: Any, heads: int, mask: Any = None) -> Any:
+def block(xp: Any, x: Any, p: Any, heads: int, width: int, mask: Any = None) -> Any:
     """Attention and a network of two layers, each behind a layer norm and beside its input."""
-    batch, tokens, width = x.shape
+    batch, tokens = x.shape[0], x.shape[1]
     parts = (norm(xp, x, p["norm1"]) @ p["qkv"]).reshape((batch, tokens, 3, heads, width // heads))
     q, k, v = (parts[:, :, i].swapaxes(1, 2) for i in range(3))
-    scores = q @ k.swapaxes(2, 3) * float(width // heads) ** -0.5
+    scores = q @ k.swapaxes(2, 3) * (width // heads) ** -0.5
     scores = scores if mask is None else scores + mask
     e = xp.exp(scores - xp.max(scores, axis=-1, keepdims=True))
     mixed = (e / xp.sum(e, axis=-1, keepdims=True)) @ v

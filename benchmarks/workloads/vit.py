@@ -36,7 +36,8 @@ class Size:
 
 
 def loss(xp: Any, size: Size) -> Function:
-    side, patch, heads = size.side, size.patch, size.heads
+    side, patch = size.side, size.patch
+    heads, width = size.heads, size.width
 
     def total(p: Any, images: Any, targets: Any) -> Any:
         batch = images.shape[0]
@@ -44,7 +45,7 @@ def loss(xp: Any, size: Size) -> Function:
         patches = patches.swapaxes(1, 2).swapaxes(2, 4).reshape((batch, side * side, -1))
         x = apply(p["embed"], patches) + p["places"]
         for layer in p["layers"]:
-            x = block(xp, x, layer, heads)
+            x = block(xp, x, layer, heads, width)
         return cross_entropy(xp, apply(p["head"], xp.mean(norm(xp, x, p["norm"]), axis=1)), targets)
 
     return total

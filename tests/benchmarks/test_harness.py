@@ -63,7 +63,7 @@ def test_a_failure_is_told_and_the_others_go_on(
     toys: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = ["weft", "numpy", "broken", "unable", "jax", "wrong"]
-    times = {"rounds": 2, "length": 0.001}
+    times = {"rounds": 2, "length": 0.001, "plan": True}
     worker.take_turns({"tasks": [["toy", "3"]], "contenders": names, "excluded": [], **times})
     *steps, found = heard(capsys.readouterr().out)
     assert steps[0] == {"trying": ["toy", "3", "weft"]}
