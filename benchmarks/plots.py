@@ -99,8 +99,8 @@ def plot_roofline(report: Report, peaks: Peaks, path: Path) -> None:
 
 
 def _roof(axes: Any, peaks: Peaks) -> None:
-    intensities = [2.0**i for i in range(-5, 9)]
     for top, name in ((peaks.f32_flops, "f32"), (peaks.f64_flops, "f64")):
+        intensities = [2.0**-5, top / peaks.copy_bytes, 2.0**12]
         axes.plot(
             intensities,
             [min(top, peaks.copy_bytes * x) for x in intensities],

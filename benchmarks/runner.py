@@ -134,7 +134,7 @@ def run(tasks: list[Task], options: Options) -> list[Row]:
         for name, label in tasks:
             workload = WORKLOADS[name]
             if isinstance(workload, ProcessWorkload):
-                rows[name, label] = _probed(workload, label, options)
+                rows[name, label] = _probed(workload, label, options, Path(folder))
             elif options.cold and workload.cold and label == next(iter(workload.sizes)):
                 _first_calls(workload, label, rows[name, label], options, Path(folder))
     return [rows[task] for task in tasks]
@@ -274,8 +274,9 @@ def _first(
     return First(**message)
 
 
-def _probed(workload: ProcessWorkload, label: str, options: Options) -> Row:
+def _probed(workload: ProcessWorkload, label: str, options: Options, folder: Path) -> Row:
     """Rounds of fresh processes, the contenders in turns."""
+    caches = _caches(folder / "probes")
     row = _empty_row(workload, label, options, {})
     contenders = [name for name in options.contenders if name in workload.contenders]
     samples: dict[str, list[dict[str, float]]] = {name: [] for name in contenders}
@@ -287,7 +288,7 @@ def _probed(workload: ProcessWorkload, label: str, options: Options) -> Row:
                 continue
             task = {"mode": "probe", "workload": workload.name, "label": label}
             try:
-                messages = list(Worker({**task, "contender": contender}, options).lines())
+                messages = list(Worker({**task, "contender": contender}, options, caches).lines())
                 samples[contender].append(messages[-1]["found"])
             except Crash as crash:
                 row.outcomes[contender] = Outcome(failed=crash.message)

@@ -133,13 +133,14 @@ def tables(report: Report) -> list[Table]:
 def notes(report: Report) -> list[str]:
     """Who is missing, who failed and why, and who was left out and why."""
     found = [f"{name} is not installed: left out" for name in report.missing]
+    reasons: dict[str, dict[str, None]] = {}
     for row in report.rows:
         for name, outcome in row.outcomes.items():
             if outcome.failed:
                 found.append(f"{row.title}: {name} failed: {outcome.failed}")
             elif outcome.note:
-                found.append(f"{row.title.split(',')[0]}: {name}: {outcome.note}")
-    return list(dict.fromkeys(found))
+                reasons.setdefault(f"{name}: {outcome.note}", {})[row.workload] = None
+    return found + [f"{reason}: {', '.join(names)}" for reason, names in reasons.items()]
 
 
 def summary(report: Report) -> str:
@@ -150,7 +151,7 @@ def summary(report: Report) -> str:
     lost = sum(ratio < 1.0 for ratio in ratios)
     return (
         f"Weft is faster than the best peer in {len(ratios) - lost} of {len(ratios)} rows and "
-        f"slower in {lost}; geometric mean {statistics.geometric_mean(ratios):.2f}"
+        f"slower in {lost}; the median of the ratios is {statistics.median(ratios):.2f}"
     )
 
 

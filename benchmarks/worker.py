@@ -25,11 +25,9 @@ def say(**message: Any) -> None:
 
 def size_of(workload: Any, label: str) -> Any:
     """The size with this label: one of the workload's, of its growth by n, or the small one."""
-    if label == "small":
-        return workload.small
-    if label.startswith("n="):
-        return workload.growth[int(label[2:])]
-    return workload.sizes[label]
+    if label in workload.sizes:
+        return workload.sizes[label]
+    return workload.small if label == "small" else workload.growth[int(label.removeprefix("n="))]
 
 
 # --- turns ----------------------------------------------------------------------------------------

@@ -86,6 +86,11 @@ def flops(size: tuple[int, int, int, bool]) -> float:
     return 7 * 2.0 * count * tokens * tokens * width * (0.5 if is_causal else 1.0)
 
 
+def moved(size: tuple[int, int, int, bool]) -> float:
+    """The three operands and weights once, and three gradients."""
+    return 7 * 4.0 * size[0] * size[1] * size[2]
+
+
 SIZES = {
     "all pairs": (HEADS, TOKENS, WIDTH, False),
     "causal": (HEADS, TOKENS, WIDTH, True),
@@ -104,6 +109,7 @@ WORKLOADS = (
         own={"torch": torch_alone},
         tolerance=1e-3,
         flops=flops,
+        bytes=moved,
         growth={n: (8, n, 64, False) for n in (64, 128, 256, 512, 1024)},
     ),
     Workload(

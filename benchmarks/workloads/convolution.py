@@ -31,6 +31,13 @@ class Layer:
         windows = self.batch * (self.size // self.stride) ** 2
         return 2.0 * windows * self.outputs * self.channels // self.groups * self.taps**2
 
+    @property
+    def bytes(self) -> float:
+        """Images, kernels and results, each once."""
+        made = self.batch * self.outputs * (self.size // self.stride) ** 2
+        kernels = self.outputs * self.channels // self.groups * self.taps**2
+        return 4.0 * (self.batch * self.channels * self.size**2 + kernels + made)
+
     def __str__(self) -> str:
         extra = f" stride {self.stride}" * (self.stride > 1)
         extra += f" groups {self.groups}" * (self.groups > 1)
@@ -142,6 +149,7 @@ def workload(name: str, way: str, function: Any, **more: Any) -> Workload:
         without=WITHOUT,
         tolerance=1e-3,
         flops=lambda layer: layer.flops,
+        bytes=lambda layer: layer.bytes,
         **more,
     )
 

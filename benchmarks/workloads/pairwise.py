@@ -67,6 +67,7 @@ WORKLOADS = (
         form=gradient(0),
         tolerance=1e-9,
         flops=lambda n: 40.0 * n * n,
+        bytes=lambda n: 8.0 * 7 * n,
         growth={n: n for n in (64, 250, 1000, 4000)},
     ),
     Workload(

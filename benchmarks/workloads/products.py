@@ -55,6 +55,13 @@ def turned_flops(size: Any) -> float:
     return 2.0 * float(np.prod(x)) * columns
 
 
+def moved(size: Any) -> float:
+    """The operands and the result, each once."""
+    x, y = size[:2]
+    columns = flops(size) / 2.0 / float(np.prod(x))
+    return 4.0 * float(np.prod(x) + np.prod(y) + np.prod(x[:-1]) * columns)
+
+
 def cube(n: int) -> Any:
     return ((n, n), (n, n))
 
@@ -83,6 +90,7 @@ WORKLOADS = (
         ((5, 7), (7, 3)),
         tolerance=1e-4,
         flops=flops,
+        bytes=moved,
         growth={n: cube(n) for n in (16, 32, 64, 128, 256, 512, 1024)},
     ),
     Workload(
@@ -108,6 +116,7 @@ WORKLOADS = (
         own={"torch": torch_gelu},
         tolerance=1e-4,
         flops=flops,
+        bytes=moved,
         cold=False,
     ),
 )
