@@ -71,7 +71,7 @@ def _options(given: argparse.Namespace, contenders: list[str]) -> Options:
         contenders=tuple(contenders),
         threads=given.threads,
         rounds=given.rounds or (3 if given.quick else 5),
-        length=given.seconds or (0.1 if given.quick else 0.15),
+        length=given.seconds or 0.1,
         cold=(not given.quick) if given.cold is None else given.cold,
     )
 

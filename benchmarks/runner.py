@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import shutil
 import signal
 import statistics
 import subprocess
@@ -28,6 +29,7 @@ from benchmarks.worker import MARK
 from benchmarks.workload import AnyWorkload, ProcessWorkload, Workload
 from benchmarks.workloads import WORKLOADS
 
+ANY = "tiny-call"  # a workload that every contender manages
 Task = tuple[str, str]  # workload, label
 Progress = Callable[[str, int], None]  # what is being done, and how many steps were finished
 
@@ -244,13 +246,18 @@ def _first_calls(workload: Workload, label: str, row: Row, options: Options, fol
 def _first_calls_of(
     contender: str, workload: Workload, label: str, outcome: Outcome, options: Options, folder: Path
 ) -> None:
-    """Weft has its support code on disk as after any other program like it, which here is the same
-    one at its small size. Others have no such code.
+    """Support code is on disk as after other programs: for Weft the same one at its small size,
+    which needs as much of it; for others, which have little, any program.
     """
     place = folder / f"{workload.name}-{contender}"
     if contender == "weft":
         outcome.empty = _first(contender, workload.name, label, options, place / "empty")
         _first(contender, workload.name, "small", options, place / "used")
+    elif PEERS[contender].caches:
+        base = folder / f"base-{contender}"
+        if not base.exists():
+            _first(contender, ANY, "small", options, base)
+        shutil.copytree(base, place / "used")
     outcome.fresh = _first(contender, workload.name, label, options, place / "used")
     outcome.second, outcome.peak = outcome.fresh, outcome.fresh.peak
     if PEERS[contender].caches:

@@ -58,6 +58,7 @@ LAYERS = (
     Layer(16, 128, 128, 28, groups=128),
     Layer(16, 128, 128, 28, groups=32),
 )
+DIFFERENTIATED = tuple(LAYERS[i] for i in (0, 1, 3, 5, 8, 9))
 
 
 def forward(xp: Any, layer: Layer) -> Function:
@@ -137,14 +138,16 @@ WITHOUT = {
 }
 
 
-def workload(name: str, way: str, function: Any, **more: Any) -> Workload:
+def workload(
+    name: str, way: str, function: Any, layers: tuple[Layer, ...], **more: Any
+) -> Workload:
     return Workload(
         name,
         "convolutions",
         f"layers of networks, {way}",
         function,
         tensors,
-        {str(layer): layer for layer in LAYERS},
+        {str(layer): layer for layer in layers},
         Layer(2, 3, 4, 6),
         without=WITHOUT,
         tolerance=1e-3,
@@ -159,6 +162,7 @@ WORKLOADS = (
         "conv",
         "forward",
         forward,
+        LAYERS,
         growth={n: Layer(8, 32, 32, n) for n in (4, 8, 16, 32, 64)},
     ),
     *[
@@ -166,6 +170,7 @@ WORKLOADS = (
             f"conv-{way}",
             f"gradient of the {way}",
             gradients_by(way),
+            DIFFERENTIATED,
             own={"torch": torch_gradients_by(way), "numpy": numpy_gradients_by(way)},
             cold=False,
         )

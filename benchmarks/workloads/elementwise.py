@@ -79,6 +79,7 @@ WORKLOADS = (
         ("f8", 1000),
         bytes=lambda size: 3 * size[1] * np.dtype(size[0]).itemsize,
         flops=lambda size: 2 * size[1],
+        cold=False,
     ),
     Workload(
         "math",

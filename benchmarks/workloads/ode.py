@@ -101,6 +101,7 @@ WORKLOADS = (
         own={"numba": numba_solution},
         without=WITHOUT,
         tolerance=1e-6,
+        cold=False,
     ),
     Workload(
         "ode-gradient",

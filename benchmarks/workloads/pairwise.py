@@ -81,6 +81,7 @@ WORKLOADS = (
         form=gradient(0, 1, 2, 3),
         tolerance=1e-9,
         flops=lambda n: 50.0 * n * n,
+        cold=False,
     ),
     Workload(
         "rbf-matvec",
@@ -93,5 +94,6 @@ WORKLOADS = (
         form=gradient(0, 1, 2, 3),
         tolerance=1e-9,
         flops=lambda n: 50.0 * n * n,
+        cold=False,
     ),
 )

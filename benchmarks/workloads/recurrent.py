@@ -183,5 +183,5 @@ WORKLOADS = (
     cell("lstm", lstm, 4, cold=False),
     cell("lstm", lstm, 4, "-gradient", form=gradient(0)),
     cell("gru", gru, 3, cold=False),
-    cell("gru", gru, 3, "-gradient", form=gradient(0)),
+    cell("gru", gru, 3, "-gradient", form=gradient(0), cold=False),
 )

@@ -128,6 +128,7 @@ WORKLOADS = (
         (7, 33),
         own={"torch": torch_all},
         bytes=lambda size: 8 * size[0] * size[1],
+        cold=False,
     ),
     Workload(
         "norm-gelu-softmax-gradient",
@@ -152,6 +153,7 @@ WORKLOADS = (
         tolerance=1e-4,
         bytes=lambda size: 4 * float(np.prod(size[0])),
         flops=lambda size: 2 * float(np.prod(size[0])),
+        cold=False,
         growth={n: ((n, 256), 1) for n in (4, 40, 400, 4000, 40000)},
     ),
 )
