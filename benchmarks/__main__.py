@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
 from benchmarks.peers import DEFAULT, HINT, QUICK, installed
-from benchmarks.results import Report, machine
+from benchmarks.results import Report, Row, machine
 from benchmarks.runner import Options, Task, run, steps_of
 from benchmarks.workload import AnyWorkload, Workload
 from benchmarks.workloads import WORKLOADS
@@ -33,14 +36,17 @@ def parser() -> argparse.ArgumentParser:
     add("--html", type=Path, metavar="FILE", help="write a page")
     add("--markdown", type=Path, metavar="FILE", help="renew the tables in a page")
     add("--plot", type=Path, metavar="FILE", help="plot the ratios (.png or .svg)")
-    add("--scaling", type=Path, metavar="FILE", help="plot time against n on 1 and 2 threads")
+    add(
+        "--scaling",
+        type=Path,
+        metavar="FILE",
+        help="instead: plot time against n, on 1 and 2 threads",
+    )
     add("--roofline", type=Path, metavar="FILE", help="plot rates against the machine's peaks")
     return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    from rich.console import Console
-
     given = parser().parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 160)
     chosen = [workload for workload in WORKLOADS.values() if _is_wanted(workload, given.names)]
@@ -51,8 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for workload in chosen:
             console.print(f"{workload.name:28} {workload.family:15} {workload.about}")
         return 0
+    if given.scaling:
+        return _scale(chosen, given, console)
     report = Report.read(given.read) if given.read else _run(chosen, given, console)
-    return _write(report, chosen, given, console)
+    return _write(report, given, console)
 
 
 def _is_wanted(workload: AnyWorkload, names: Sequence[str]) -> bool:
@@ -87,11 +95,9 @@ def _tasks(chosen: Sequence[AnyWorkload], quick: bool) -> list[Task]:
     return tasks
 
 
-def _contenders(given: argparse.Namespace, console: object) -> tuple[list[str], list[str]]:
-    from rich.console import Console
-
-    assert isinstance(console, Console)
-    names = given.peers.split(",") if given.peers else (QUICK if given.quick else DEFAULT)
+def _contenders(given: argparse.Namespace, console: Console) -> tuple[list[str], list[str]]:
+    usual = QUICK if given.quick or given.scaling else DEFAULT
+    names = given.peers.split(",") if given.peers else usual
     there, missing = installed(tuple(names))
     for name in missing:
         console.print(f"{name} is not installed: left out")
@@ -100,17 +106,14 @@ def _contenders(given: argparse.Namespace, console: object) -> tuple[list[str], 
     return there, missing
 
 
-def _run(chosen: Sequence[AnyWorkload], given: argparse.Namespace, console: object) -> Report:
+def _run(chosen: Sequence[AnyWorkload], given: argparse.Namespace, console: Console) -> Report:
     contenders, missing = _contenders(given, console)
     options = _options(given, contenders)
     rows = _with_progress(_tasks(chosen, given.quick), options)
     return Report(rows, machine(contenders, given.threads), missing)
 
 
-def _with_progress(tasks: list[Task], options: Options) -> list:  # type: ignore[type-arg]
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
+def _with_progress(tasks: list[Task], options: Options) -> list[Row]:
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     text = TextColumn("{task.description}")
     with Progress(*columns, text, console=Console(stderr=True), transient=True) as bar:
@@ -125,20 +128,15 @@ def _with_progress(tasks: list[Task], options: Options) -> list:  # type: ignore
 # --- reporting ------------------------------------------------------------------------------------
 
 
-def _write(
-    report: Report, chosen: Sequence[AnyWorkload], given: argparse.Namespace, console: object
-) -> int:
-    from rich.console import Console
-
+def _write(report: Report, given: argparse.Namespace, console: Console) -> int:
     from benchmarks import pages, tables
 
-    assert isinstance(console, Console)
     pages.show(report, console)
     if given.json:
         report.write(given.json)
     if given.markdown:
         tables.write_markdown(report, given.markdown)
-    plots = _plots(report, chosen, given)
+    plots = _plots(report, given)
     if given.html:
         with tempfile.TemporaryDirectory() as folder:
             pages.write_html(report, given.html, plots or _page_plots(report, Path(folder)))
@@ -157,16 +155,13 @@ def _page_plots(report: Report, folder: Path) -> list[Path]:
     return [folder / "ratios.svg"]
 
 
-def _plots(report: Report, chosen: Sequence[AnyWorkload], given: argparse.Namespace) -> list[Path]:
+def _plots(report: Report, given: argparse.Namespace) -> list[Path]:
     from benchmarks import plots
 
     made = []
     if given.plot:
         plots.plot_ratios(report, given.plot)
         made.append(given.plot)
-    if given.scaling:
-        plots.plot_scaling(_scaling(chosen, given), given.scaling)
-        made.append(given.scaling)
     if given.roofline:
         from benchmarks.machine import peaks
 
@@ -175,21 +170,25 @@ def _plots(report: Report, chosen: Sequence[AnyWorkload], given: argparse.Namesp
     return made
 
 
-def _scaling(chosen: Sequence[AnyWorkload], given: argparse.Namespace) -> Report:
-    """Times against n of one workload of each family, on one thread and on two."""
-    names = given.peers.split(",") if given.peers else QUICK
-    contenders, missing = installed(tuple(names))
-    growing = [
-        workload for workload in chosen if isinstance(workload, Workload) and workload.growth
-    ]
+def _scale(chosen: Sequence[AnyWorkload], given: argparse.Namespace, console: Console) -> int:
+    """Times against n of the workloads that have sizes for it, on one thread and on two."""
+    from benchmarks.plots import plot_library, plot_scaling
+
+    plot_library()
+    if given.read:
+        plot_scaling(Report.read(given.read), given.scaling)
+        return 0
+    contenders, missing = _contenders(given, console)
+    growing = [each for each in chosen if isinstance(each, Workload) and each.growth]
     tasks = [(workload.name, f"n={n}") for workload in growing for n in workload.growth]
     report = Report(machine=machine(contenders, given.threads), missing=missing)
     for threads in sorted({1, min(2, given.threads)}):
         options = replace(_options(given, contenders), threads=threads, cold=False)
         report.rows += _with_progress(tasks, options)
     if given.json:
-        report.write(given.json.with_suffix(".scaling.json"))
-    return report
+        report.write(given.json)
+    plot_scaling(report, given.scaling)
+    return 0
 
 
 if __name__ == "__main__":
