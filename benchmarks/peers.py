@@ -23,7 +23,8 @@ class Peer:
     """A contender: the package that it needs, and how it prepares a call. `caches` are variables of
     the environment that name the folder where it keeps compiled code between processes. One that
     `loads_late` loads most of itself in the first call instead of when it is imported; one that has
-    `only_own` runs only what is written for it.
+    `only_own` runs only what is written for it. `first_calls` are the families in which its first
+    calls are measured, if they take so long that a run could not wait for all.
     """
 
     name: str
@@ -32,10 +33,15 @@ class Peer:
     caches: tuple[str, ...] = ()
     loads_late: bool = False
     only_own: bool = False
+    first_calls: tuple[str, ...] = ()
 
     @property
     def is_installed(self) -> bool:
         return importlib.util.find_spec(self.package) is not None
+
+    def starts_with(self, workload: Workload) -> bool:
+        """Whether its first calls of this workload are measured."""
+        return not self.first_calls or workload.family in self.first_calls
 
     def reason_against(self, workload: Workload) -> str | None:
         """Why it does not take part, if so."""
@@ -179,7 +185,14 @@ PEERS: Final[Mapping[str, Peer]] = {
         Peer("numpy", "numpy", _numpy),
         Peer("jax", "jax", _jax, ("JAX_COMPILATION_CACHE_DIR",)),
         Peer("torch", "torch", _torch),
-        Peer("torch.compile", "torch", _torch_compile, ("TORCHINDUCTOR_CACHE_DIR",), True),
+        Peer(
+            "torch.compile",
+            "torch",
+            _torch_compile,
+            ("TORCHINDUCTOR_CACHE_DIR",),
+            loads_late=True,
+            first_calls=("training", "inference", "calls"),
+        ),
         Peer("numba", "numba", _numba, only_own=True),
         Peer("pytensor", "pytensor", _pytensor, ("PYTENSOR_COMPILEDIR",)),
         Peer("onnxruntime", "onnxruntime", _onnxruntime, only_own=True),

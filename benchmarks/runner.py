@@ -235,7 +235,9 @@ def _first_calls(workload: Workload, label: str, row: Row, options: Options, fol
     for contender in options.contenders:
         outcome = row.outcomes.get(contender)
         options.progress(f"{row.title}: first calls of {contender}", 0)
-        if outcome is not None and outcome.median is not None:
+        managed = outcome is not None and outcome.median is not None
+        if managed and PEERS[contender].starts_with(workload):
+            assert outcome is not None
             try:
                 _first_calls_of(contender, workload, label, outcome, options, folder)
             except Crash as crash:

@@ -107,8 +107,8 @@ def first_results(report: Report) -> Table:
         for name, outcome in row.outcomes.items():
             if outcome.fresh is None or outcome.second is None:
                 continue
-            empty = outcome.empty or outcome.fresh
-            totals = [duration(each.total) for each in (outcome.fresh, empty, outcome.second)]
+            stages = (outcome.fresh, outcome.empty, outcome.second)
+            totals = [duration(each.total if each else None) for each in stages]
             cells = [duration(outcome.fresh.first), *totals, megabytes(outcome.peak)]
             table.lines.append([row.title, name, *cells])
     return table

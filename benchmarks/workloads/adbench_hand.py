@@ -110,5 +110,6 @@ WORKLOADS = (
         (12, 5),
         form=gradient(0),
         tolerance=1e-9,
+        cold=False,  # torch.compile takes minutes
     ),
 )
