@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test quick check format clean wheel test-minimum
+.PHONY: demo test quick check format clean wheel test-minimum bench
 
 demo: $(READY)
 	$(BIN)/python -m weft demo
@@ -23,6 +23,10 @@ check: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Compares with the peers that are installed, and says how to install the others; BENCH=--quick for minutes.
+bench: $(READY)
+	$(BIN)/python -m benchmarks $(BENCH)
 
 # The lower bounds of pyproject.toml, each pinned exactly, must still pass.
 test-minimum:

@@ -2,8 +2,8 @@
 
 A block is what malloc gives, with its address and size noted before its data. Blocks so large that
 malloc would return them to the system are kept for a while: fresh pages cost many times what it
-takes to fill them (benchmarks/result_memory.py). The system may take the pages of kept blocks when
-it needs them. All this runs under the GIL, which is the lock.
+takes to fill them (benchmarks/internals/result_memory.py). The system may take the pages of kept
+blocks when it needs them. All this runs under the GIL, which is the lock.
 """
 
 from __future__ import annotations

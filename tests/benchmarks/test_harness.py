@@ -1,0 +1,270 @@
+"""The harness around the workloads: turns, failures, reports, and what the command line says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import pages, peers, runner, tables, worker
+from benchmarks.measure import difference, measure, turn
+from benchmarks.results import First, Outcome, Report, Row
+from benchmarks.runner import Crash, Options, Task, Worker
+from benchmarks.workload import Unsupported, Workload
+
+
+def toy() -> Workload:
+    return Workload(
+        "toy",
+        "toys",
+        "twice the numbers",
+        lambda xp, size: lambda x: x * 2.0,
+        lambda size: (np.arange(float(size)),),
+        {"3": 3},
+        2,
+        without={"jax": "it is a toy"},
+        flops=lambda size: size,
+    )
+
+
+def broken(workload: Workload, size: Any, inputs: Any) -> Any:
+    raise RuntimeError("no such device\nand more lines")
+
+
+def unable(workload: Workload, size: Any, inputs: Any) -> Any:
+    raise Unsupported("no loops")
+
+
+def wrong(workload: Workload, size: Any, inputs: Any) -> Any:
+    return lambda: inputs[0] * 2.5
+
+
+@pytest.fixture
+def toys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.workloads.WORKLOADS", {"toy": toy()})
+    monkeypatch.setattr(runner, "WORKLOADS", {"toy": toy()})
+    known = dict(peers.PEERS)
+    for name, prepare in (("broken", broken), ("unable", unable), ("wrong", wrong)):
+        known[name] = peers.Peer(name, "numpy", prepare)
+    monkeypatch.setattr(peers, "PEERS", known)
+
+
+def heard(text: str) -> list[dict[str, Any]]:
+    lines = [line for line in text.splitlines() if line.startswith(worker.MARK)]
+    return [json.loads(line.removeprefix(worker.MARK)) for line in lines]
+
+
+def test_a_failure_is_told_and_the_others_go_on(
+    toys: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["weft", "numpy", "broken", "unable", "jax", "wrong"]
+    times = {"rounds": 2, "length": 0.001, "plan": True}
+    worker.take_turns({"tasks": [["toy", "3"]], "contenders": names, "excluded": [], **times})
+    *steps, found = heard(capsys.readouterr().out)
+    assert steps[0] == {"trying": ["toy", "3", "weft"]}
+    outcomes = found["outcomes"]
+    assert outcomes["weft"]["best"] <= outcomes["weft"]["median"]
+    assert outcomes["weft"]["difference"] == 0 and outcomes["weft"]["reference"] == "numpy"
+    assert outcomes["broken"] == {"failed": "RuntimeError: no such device"}
+    assert outcomes["unable"] == {"note": "no loops"}
+    assert outcomes["jax"] == {"note": "it is a toy"}
+    assert outcomes["wrong"]["difference"] == pytest.approx(0.25)
+    assert found["flops"] == 3 and "arena" in found["plan"]
+
+
+def test_a_contender_that_ends_its_process_is_left_out_of_the_next(
+    toys: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[Any] = []
+
+    def batch(tasks: list[Task], excluded: Any, options: Options, folder: Path) -> Iterator[Row]:
+        asked.append(list(excluded))
+        if not excluded:
+            raise Crash(["toy", "3", "jax"], "ended by signal 11")
+        yield Row("toy", "3", "toys", "", 1, {"weft": Outcome(median=1.0)})
+
+    monkeypatch.setattr(runner, "_batch", batch)
+    options = Options(("weft", "jax"), threads=1, cold=False)
+    (row,) = runner.run([("toy", "3")], options)
+    assert asked == [[], [["toy", "3", "jax"]]]
+    assert row.outcomes["jax"].failed == "ended by signal 11"
+    assert row.outcomes["weft"].median == 1.0
+
+
+def test_a_process_that_ends_early_says_why() -> None:
+    task = {"mode": "probe", "workload": "no such workload"}
+    with pytest.raises(Crash) as caught:
+        list(Worker(task, Options(("weft",), threads=1)).lines())
+    assert "KeyError" in caught.value.message
+
+
+@pytest.mark.slow
+def test_a_whole_run_in_processes_of_their_own() -> None:
+    steps: list[int] = []
+    options = Options(
+        ("weft", "numpy"), 1, 1, 0.01, progress=lambda text, count: steps.append(count)
+    )
+    tasks = [("tiny-call", ""), ("import", "alone")]
+    call, load = runner.run(tasks, options)
+    weft = call.outcomes["weft"]
+    assert weft.empty and weft.fresh and weft.second and weft.median
+    assert weft.second.first < weft.empty.first  # the program was found
+    assert weft.peak is not None and call.ratio() is not None
+    assert load.outcomes["weft"].median and "numpy" not in load.outcomes
+    assert sum(steps) == runner.steps_of(tasks, options)
+
+
+def test_turns_take_the_best_and_warm_up() -> None:
+    calls: list[int] = []
+    assert 0 < turn(lambda: calls.append(1), 0.002) < 0.002
+    assert len(calls) > 10
+    times = measure({"a": lambda: None, "b": lambda: None}, 3, 0.001)
+    assert all(each.best <= each.median for each in times.values())
+
+
+def test_difference_sees_shapes_and_nan() -> None:
+    one = [np.ones(3)]
+    assert difference(one, one) == 0
+    assert difference([np.ones(2)], one) == float("inf")
+    assert difference([np.array([1.0, np.nan, 1.0])], one) == float("inf")
+    assert difference([np.array([1.0, 1.5, 1.0])], one) == 0.5
+
+
+# --- reports --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def report() -> Report:
+    first = First(0.2, 0.5, 3e6)
+    weft = Outcome(2e-3, 1.9e-3, 0.2, 0.0, "numpy", 2e6, empty=first, fresh=first, second=first)
+    rows = [
+        Row(
+            "one",
+            "small",
+            "family",
+            "about",
+            2,
+            {
+                "weft": weft,
+                "numpy": Outcome(1e-3, 1e-3, 0.1, 0.0),
+                "torch": Outcome(failed="RuntimeError: <no>"),
+            },
+            tolerance=1e-5,
+            flops=1e6,
+        ),
+        Row(
+            "two",
+            "",
+            "family",
+            "about",
+            2,
+            {
+                "weft": Outcome(1e-6, 1e-6, 0.1, 0.5),
+                "numpy": Outcome(5e-6, 5e-6, 0.1, 0.0),
+                "jax": Outcome(note="no loops"),
+            },
+            tolerance=1e-5,
+        ),
+    ]
+    machine = {"processor": "x", "cores": 2, "threads": 2, "python": "3", "versions": {"a": "1"}}
+    return Report(rows, machine, ["pytensor"])
+
+
+def test_table_has_ratios_losses_and_errors(report: Report) -> None:
+    table = tables.speed(report)
+    assert table.lines[0][:5] == ["one, small", "2 ms", "1 ms", "failed", "-"]
+    assert "0.50" in table.lines[0] and "5.00" in table.lines[1]
+    assert table.losses == {0} and table.wrong == {1}
+    assert "0.5 GFLOP/s" in table.lines[0]
+    assert tables.summary(report).startswith("Weft is faster than the best peer in 1 of 2 rows")
+    assert tables.worst(report)[0] == "0.50 one, small (best: numpy)"
+    assert "one, small: torch failed: RuntimeError: <no>" in tables.notes(report)
+    assert "jax: no loops: two" in tables.notes(report)
+    assert "pytensor is not installed: left out" in tables.notes(report)
+
+
+def test_report_goes_to_json_and_back(report: Report, tmp_path: Path) -> None:
+    report.write(tmp_path / "report.json")
+    assert Report.read(tmp_path / "report.json") == report
+
+
+def test_page_shows_losses_and_escapes(report: Report, tmp_path: Path) -> None:
+    pages.write_html(report, tmp_path / "page.html", [])
+    text = (tmp_path / "page.html").read_text()
+    assert 'class="loss"' in text and "&lt;no&gt;" in text and "<no>" not in text
+
+
+def test_markdown_replaces_only_its_own_part(report: Report, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n")
+    for _ in range(2):
+        tables.write_markdown(report, page)
+    text = page.read_text()
+    assert text.startswith("before\n") and text.endswith("\nafter\n") and "old" not in text
+    assert text.count("| **one, small** |") == 1
+    page.write_text("no marks")
+    with pytest.raises(ValueError, match="has no line"):
+        tables.write_markdown(report, page)
+
+
+@pytest.mark.slow
+def test_plots_are_drawn(report: Report, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from benchmarks import plots
+    from benchmarks.machine import Peaks
+
+    plots.plot_ratios(report, tmp_path / "ratios.svg")
+    plots.plot_roofline(report, Peaks(1e10, 1e11, 5e10, 2), tmp_path / "roof.png")
+    for row in report.rows:
+        row.label = "n=10"
+    plots.plot_scaling(report, tmp_path / "scaling.svg")
+    assert all(path.stat().st_size > 1000 for path in tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_peaks_of_the_machine_are_plausible() -> None:
+    from benchmarks.machine import peaks
+
+    found = peaks(1)
+    assert 1e8 < found.copy_bytes < 1e12
+    assert 1e9 < found.f64_flops < found.f32_flops < 1e12
+
+
+# --- the command line -----------------------------------------------------------------------------
+
+
+def test_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], report: Report
+) -> None:
+    absent = peers.Peer("torch", "no_such_package", broken)
+    monkeypatch.setitem(peers.PEERS, "torch", absent)
+    monkeypatch.setattr(command, "run", lambda tasks, options: report.rows)
+    assert command.main(["tiny-call", "--peers", "numpy,torch"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "torch is not installed: left out" in shown
+    assert "pip install torch==2.13.0, then pip install .[bench]" in shown
+
+
+def test_it_lists_workloads_and_refuses_unknown_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--list", "gemm"]) == 0
+    shown = capsys.readouterr().out
+    assert "gemm-gelu" not in shown.splitlines()[0] and "black-scholes" not in shown
+    assert command.main(["nonsense"]) == 2
+    with pytest.raises(ValueError, match="no peer nonsense"):
+        peers.installed(("nonsense",))
+
+
+def test_it_reports_on_a_file(
+    report: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report.write(tmp_path / "report.json")
+    page = tmp_path / "page.md"
+    assert command.main(["--read", str(tmp_path / "report.json"), "--markdown", str(page)]) == 0
+    assert (
+        "one, small" in page.read_text() and "the median of the ratios" in capsys.readouterr().out
+    )
