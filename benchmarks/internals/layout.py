@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 import weft as wf
-from benchmarks.common import Run, measure, show, start, wanted
+from benchmarks.internals.turns import compare, is_wanted, options
+from benchmarks.peers import Run
 from weft.compiler.passes.pipeline import DEFAULT
 
 FIRST, LAST = (0, 3, 1, 2), (0, 2, 3, 1)
@@ -114,10 +115,10 @@ def _run(function: Any, images: Any, rest: tuple[Any, ...]) -> Run:
 
 
 def main() -> None:
-    options = start(__doc__ or "")
+    given = options(__doc__ or "")
     for layer in LAYERS:
-        if wanted(str(layer), options):
-            show(str(layer), measure(contenders(layer), options))
+        if is_wanted(str(layer), given):
+            compare(str(layer), contenders(layer), given)
 
 
 if __name__ == "__main__":
