@@ -109,7 +109,7 @@ DOMAINS: Final[Mapping[str, Sequence[Interval]]] = {
     "acosh": ((1.0, 1.1), (1.0, 10.0), (1.0, 1e10)),
     **dict.fromkeys(("erf", "erfc"), ((-1.0, 1.0), (-6.0, 6.0), (-28.0, 28.0))),
     **dict.fromkeys(
-        ("lgamma", "digamma", "polygamma"), ((0.0, 3.0), (0.0, 40.0), (-10.0, 0.0), (1e2, 1e6))
+        ("lgamma", "digamma", "polygamma"), ((0.0, 3.0), (0.0, 40.0), (-20.0, 0.0), (1e2, 1e6))
     ),
     **dict.fromkeys(("i0e", "i1e"), ((-1.0, 1.0), (-20.0, 20.0), (-500.0, 500.0))),
 }

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from weft.compiler.lower.llvm.emit import Function, V
 from weft.compiler.lower.llvm.math.exponential import LOG2_E, beyond, reduced, whole_part
 from weft.compiler.lower.llvm.math.polynomial import (
+    Pair,
     by_width,
     fast_two_sum,
     format_of,
@@ -36,7 +37,7 @@ _SINH_DOUBLE: Final = (
     2.7557243455013146e-06,
     2.5109318832919488e-08,
 )
-# 2 * (2 ** r - 1) / r for |r| <= 1/2: absolute errors of 2 ** r 2 ** -28.3, 2 ** -57.8.
+# 2 * (2 ** r - 1) / r for |r| <= 1/2: absolute error of 2 ** r 2 ** -28.3.
 _POWER_SINGLE: Final = (
     1.3862944,
     0.48045295,
@@ -45,18 +46,11 @@ _POWER_SINGLE: Final = (
     0.0026781613,
     0.00030652943,
 )
+# b and a in powers of r ** 2, where 2 ** r is (a + r * b / 4) / (a - r * b / 4): relative error
+# 2 ** -57.5. They might be multiplied by any number; with this one least is lost by rounding.
 _POWER_DOUBLE: Final = (
-    1.3862943611198906,
-    0.48045301391820217,
-    0.11100821732964344,
-    0.019236258215203215,
-    0.0026667116293092774,
-    0.00030807060898060875,
-    3.05054672677679e-05,
-    2.6430877678674913e-06,
-    2.0356320179280213e-07,
-    1.4146464795832954e-08,
-    8.877710596130114e-10,
+    (3784.652269326738, 50.50417999211091, 0.05773598965479651),
+    (2730.049530223423, 145.7361087545395, 0.625),
 )
 # (tanh(x) / x - 1) / x ** 2 as a quotient of polynomials of x ** 2, up to the bound: relative
 # errors of tanh(x) 2 ** -27.7, 2 ** -60.5.
@@ -148,13 +142,29 @@ def tanh(f: Function, x: V) -> V:
     n, bits = whole_part(f, away, 2 * LOG2_E)
     r = f.fma(away, 2 * LOG2_E, -n)
     t = power_of_two(f, format_of(x).bias + 1 - bits, x)
-    v = f.fma(r, horner(f, r, by_width(x, _POWER_SINGLE, _POWER_DOUBLE)), t)
+    far_over, far_under = by_width(x, _tanh_far_single, _tanh_far_double)(f, r, t)
     square = away * away
     over, under = (horner(f, square, c) for c in by_width(x, _TANH_NEAR_SINGLE, _TANH_NEAR_DOUBLE))
     is_near = away.lt(_TANH_NEAR)
-    quotient = f.select(is_near, over, v) / f.select(is_near, under, v + 2.0)
+    quotient = f.select(is_near, over, far_over) / f.select(is_near, under, far_under)
     scale = f.select(is_near, away * square, t)
     return f.copysign(f.fma(quotient, scale, f.select(is_near, away, 1.0 - t)), x)
+
+
+def _tanh_far_single(f: Function, r: V, t: V) -> Pair:
+    """v and v + 2, where v is 2 * (2 ** r - 1) + t."""
+    v = f.fma(r, horner(f, r, _POWER_SINGLE), t)
+    return v, v + 2.0
+
+
+def _tanh_far_double(f: Function, r: V, t: V) -> Pair:
+    """The same times the denominator of the quotient that 2 ** r is: half the coefficients."""
+    square = r * r
+    over, under = (horner(f, square, c) for c in _POWER_DOUBLE)
+    climb = r * over
+    scale = f.fma(climb, -0.25, under)
+    v = f.fma(t, scale, climb)
+    return v, v + (scale + scale)
 
 
 FUNCTIONS: Final[Mapping[str, Callable[..., V]]] = {"sinh": sinh, "cosh": cosh, "tanh": tanh}
