@@ -26,8 +26,8 @@ of f64 is 1 / sqrt(x) with two roundings, as in NumPy.
 
 Left of 0 `lgamma` and `digamma` have roots between the poles, where an ulp is arbitrarily small.
 Near them they are expanded about the root, which keeps the error within 2.25 ulp in tests around
-each: those of `lgamma` as far to the left as floats can tell them from the poles, those of `digamma`
-down to -20. Further to the left the error of `digamma` near a root is within 2**-52 of the terms
+each: those of `lgamma` as far to the left as floats can tell them from the poles, of `digamma` down
+to -20. Further to the left the error of `digamma` near a root is within 2**-52 of the terms
 that cancel there. `polygamma` is measured for order 1.
 
 | function | f32 | f64 |
