@@ -31,6 +31,7 @@ MOST_CHAINED: Final = 6  # nodes that follow each other
 LEAST_STEPS: Final = 1 << 14  # multiplications of a product that is worth following
 LEAST_COLUMNS: Final = 8
 LEAST_TERMS: Final = 8
+LEAST_MADE: Final = 512  # elements that a convolution makes at a time
 LEAST_LINE: Final = 32  # elements of a line that is worth a call, in whole vectors,
 LONG_LINE: Final = 128  # and of one for which a part of a vector at its end does not matter
 LINE_VECTOR: Final = 16
@@ -199,7 +200,10 @@ def _makes_planes(op: Op) -> bool:
     windows, taps = [dims.product(v.type.shape[2:]) for v in (op.results[0], op.operands[1])]
     is_plain = all(dilation == 1 for dilation in op.attributes["lhs_dilation"])
     few = not (isinstance(windows, int) and isinstance(taps, int)) or taps <= windows
-    return is_plain and few and op.results[0].type.rank <= 2 + MOST_AXES
+    # The planes of a group are made at a time.
+    made = dims.floor_divide(op.results[0].type.shape[1], op.attributes["groups"]) * windows
+    is_large = not isinstance(made, int) or made >= LEAST_MADE
+    return is_plain and few and is_large and op.results[0].type.rank <= 2 + MOST_AXES
 
 
 def _lines(op: Op) -> int:

@@ -28,7 +28,8 @@ from weft.compiler.rewrite.rules_shape import ELEMENTWISE, made_by
 
 _ELEMENTWISE: Final = frozenset(ELEMENTWISE)
 _TILE_BYTES: Final = 128  # of the columns of a tile; half of them are worth a tile of their own
-_MOVE: Final = 150  # multiplications that take as long as moving an element elsewhere
+_MOVE: Final = 150  # multiplications that take as long as moving an element elsewhere,
+_MOVE_TO_WINDOWS: Final = 250  # and as filling frames with one that lies apart from its neighbours
 _MOST_PIXELS: Final = 256  # of images whose kernels' gradients become products
 _LEAST_CHANNELS: Final = 64  # and outputs of these
 _ABSORBING: Final = ("dot_general", "reduce_sum", "reduce_max", "reduce_min", "reduce_prod")
@@ -43,7 +44,12 @@ def lay_out_channels(graph: Graph, fired: Counter[str] | None = None) -> Graph:
     if chosen:
         graph = with_region(graph, _with_products(graph.region, chosen, counts))
     kinds = {op.definition for region in graph.regions() for op in region.ops}
-    return _sink(graph, counts) if kinds & {convolution, reduce_window} else graph
+    if not kinds & {convolution, reduce_window}:
+        return graph
+    # An op that went before a transpose may stand behind another one now.
+    while (changed := _sink(graph, counts)) is not graph:
+        graph = changed
+    return graph
 
 
 def layout_changes(graph: Graph) -> list[Op]:
@@ -141,14 +147,18 @@ def _not_worth_it(
         elif op.definition in _ELEMENTWISE:
             _join(op, chains, worth)
     for value, chain in chains.items():
-        remains = value in results or any(
-            reader.results[0] not in chains
-            and not (reader in gains and reader.operands[0] is value)
-            and reader.name not in _ABSORBING
-            for reader in readers.get(value, ())
-        )
-        if remains and _elements(value.type.shape[2:]) > 1:
-            worth[chain] -= _MOVE * _elements(value.type.shape)
+        if _elements(value.type.shape[2:]) > 1:
+            left = [
+                reader
+                for reader in readers.get(value, ())
+                if reader.results[0] not in chains
+                and not (reader in gains and reader.operands[0] is value)
+                and reader.name not in _ABSORBING
+            ]
+            into_windows = any(reader.definition is convolution for reader in left)
+            remains = value in results or bool(left)
+            cost = _MOVE_TO_WINDOWS if into_windows else _MOVE if remains else 0
+            worth[chain] -= cost * _elements(value.type.shape)
     return [op for op in gains if worth[chains[op.results[0]]] <= 0]
 
 

@@ -50,7 +50,7 @@ SHAPES = {
     "few images": (3, 16, 20, (8, 8)),
     "wide": (2, 16, 16, (70, 66)),
     "small images": (9, 32, 36, (4, 4)),
-    "no transforms": (4, 5, 7, (9, 10)),
+    "no transforms": (4, 5, 7, (11, 12)),
 }
 
 
@@ -108,7 +108,7 @@ def test_a_pooling_follows_what_follows() -> None:
     ("options", "size", "taps"),
     [
         ({"groups": 4}, (12, 12), 3),
-        ({"groups": 16}, (12, 12), 3),
+        ({"groups": 16}, (24, 24), 3),
         ({"strides": 2}, (13, 12), 3),
         ({}, (12, 12), 1),
         ({}, (40,), 3),
@@ -143,6 +143,12 @@ def test_lines_of_large_planes_are_followed(
     g = check(lambda x, w, b: wf.avg_pool(convolve(x, w), 2), values)
     assert chains(g) == [["Single", "Group"]]
     assert "plane by plane with it: reduce_window" in g.explain()
+
+
+def test_what_makes_little_at_a_time_is_not_followed() -> None:
+    x, w, _ = arrays(3, 16, 16, (12, 12), groups=16)
+    f = check(lambda x, w: relu(convolve(x, w, groups=16)), (x, w))
+    assert chains(f) == []
 
 
 def test_a_result_takes_the_place_of_the_convolution() -> None:

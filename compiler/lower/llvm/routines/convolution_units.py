@@ -33,6 +33,7 @@ _DEEP: Final = 128  # terms for which copying a result is a small part of the wo
 _HEAVY: Final = 1 << 18  # bytes of kernels that are not read for a few windows only
 _JOINED: Final = 256  # windows that are enough for them
 _TASKS: Final = 4  # units for each thread, if there is enough to do
+_FOLLOWED_ELEMENTS: Final = 512  # of a unit that is worth a call
 UNIT_STEPS: Final = 1 << 18  # multiplications that a unit has at least
 
 PLAN: Final = (
@@ -181,12 +182,17 @@ class Division:
         plan["steps"] = each * plan["block"]
 
     def _see_who_follows(self) -> None:
-        """Whole planes can be followed, and whole lines by who goes line by line."""
+        """Whole planes can be followed, and whole lines by who goes line by line; units of few
+        elements, as of depthwise convolutions of small images, are followed all at once.
+        """
         plan, numbers = self.plan, self.numbers
         is_whole = product(plan.axis("bands")).eq(1)
         has_lines = plan["bands2"].eq(1) & numbers["parts"].gt(1)
+        outputs = self.f.minimum(plan["block"], numbers["outputs"])
+        is_large = (product(plan.axis("band")) * plan["bunch"] * outputs).ge(_FOLLOWED_ELEMENTS)
         plan["is_whole"] = is_whole.to(I64)
-        plan["is_followed"] = (numbers["task"].ne(0) & (is_whole | has_lines)).to(I64)
+        is_followed = numbers["task"].ne(0) & (is_whole | has_lines) & is_large
+        plan["is_followed"] = is_followed.to(I64)
 
     def _describe_frame(self) -> None:
         plan, numbers, frame, tile = self.plan, self.numbers, self.frame, self.tile
