@@ -680,3 +680,31 @@ def an_annotated_variable_and_assert(x):
     z: float
     z = y
     return z
+
+
+# --- windows --------------------------------------------------------------------------------------
+
+
+@program((LONG, 4), (LONG, 0))
+def windows_at_a_traced_place(xs, k):
+    return xs[k : k + 3], xs[2 * k + 1 : k + 4 + k].sum(), xs.reshape(5, 8)[1, k : k + 2]
+
+
+@program(LONG)
+def a_window_that_moves(xs):
+    out = np.zeros(len(xs))
+    for i in range(1, len(xs) - 1):
+        out[i] = xs[i - 1 : i + 2].mean()
+    return out
+
+
+@program((LONG, 2))
+def writes_to_a_window(xs, k):
+    m = xs.reshape(5, 8).copy()
+    m[k : k + 2, 1] = 7.0
+    m[k - 1 : k + 1, k : k + 3] += xs[k : k + 3]
+    row = m[k + 1 : k + 3]
+    row *= 2.0
+    for i in range(3):
+        m[i : i + 2, i] = float(i)
+    return m
