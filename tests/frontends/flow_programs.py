@@ -376,14 +376,14 @@ def a_list_of_pairs_grows(xs):
 @program(2.0)
 def a_loop_that_needs_known_numbers(x):
     total = x
-    for i in range(20):
+    for i in range(40):
         total = total + np.sum(np.full(i, 1.0)) * x
     return total
 
 
 @program(2.0)
 def the_loop_variable_afterwards(x):
-    for i in range(30):
+    for i in range(40):
         last = x * i
     return i, last
 
@@ -393,7 +393,7 @@ def loop_variables_of_different_kinds(x, n):
     for t in range(n):
         y = x + t
         x = y
-    for t in range(25):
+    for t in range(40):
         y = np.full(2, x)
         x = y[0] + t
     return x
@@ -612,7 +612,7 @@ def a_called_function_assigns_nonlocal_variables(x, n):
         total = total + v if v > 0 else total - 2 * v
         seen.append(total)
 
-    for _ in range(20):
+    for _ in range(40):
         add(x)
         x = -x * 0.9
 
