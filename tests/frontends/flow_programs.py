@@ -82,6 +82,29 @@ def nested_returns_that_may_fall_through(x, y):
     return x - y
 
 
+@program((1.0, 2.0), (-1.0, 2.0), (-1.0, -2.0))
+def a_variable_assigned_where_nothing_is_returned(x, y):
+    if y > 0:
+        if x > 0:
+            return x
+        z = x * 2
+    else:
+        z = y
+    return z + 1
+
+
+@program((2.0, "a"), (2.0, "b"), (-2.0, "b"))
+def match_on_a_known_value(x, kind):
+    match kind:
+        case "a":
+            y = x
+        case _:
+            if x > 0:
+                return x * 3
+            y = -x
+    return y
+
+
 @program((1.0, 2.0), (3.0, 2.0), (-1.0, 2.0))
 def and_or_not(x, y):
     if 0 < x and x < y or not y > 0:
@@ -327,6 +350,15 @@ def for_with_return(xs, limit):
         if xs[i] > limit:
             return i, xs[i]
     return -1, 0.0
+
+
+@program(1.0, 0.1)
+def for_and_else_with_returns(x):
+    for i in range(50):
+        if x * i > 10:
+            return i
+    else:
+        return -1
 
 
 @program((LONG,), (VECTOR,))
