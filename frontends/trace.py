@@ -212,7 +212,8 @@ class Trace(Builder):
 
     def read(self, tracer: Tracer) -> Value:
         """The value of a tracer in this trace; one of an enclosing trace is captured."""
-        home = tracer.home
+        root = tracer._root
+        home = tracer.region_trace if root is None else root.region_trace
         if home is self:
             return tracer.value
         if home.finished or not self._is_inside(home):

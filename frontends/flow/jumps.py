@@ -24,7 +24,9 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 
 class Guard(ast.If):
-    """An `if` that jumps over statements: what they assign is read under the same condition."""
+    """An `if` that jumps over statements, or of which one branch does: what the other one assigns
+    is read under the same condition.
+    """
 
 
 def is_internal(name: str) -> bool:
@@ -76,15 +78,17 @@ def _exits(block: Sequence[ast.stmt]) -> bool:
             return True
         if isinstance(statement, ast.With) and _exits(statement.body):
             return True
-        if isinstance(statement, ast.While) and _is_endless(statement):
+        if isinstance(statement, _LOOPS) and _is_left_by_return(statement):
             return True
     return False
 
 
-def _is_endless(loop: ast.While) -> bool:
+def _is_left_by_return(loop: ast.While | ast.For) -> bool:
     """Whether only `return` leads out of a loop; a `break` of a loop inside counts too much."""
-    is_always = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
-    return is_always and not any(isinstance(node, ast.Break) for node in within(loop.body))
+    if any(isinstance(node, ast.Break) for node in within(loop.body)):
+        return False
+    test = loop.test if isinstance(loop, ast.While) else None
+    return _exits(loop.orelse) or (isinstance(test, ast.Constant) and bool(test.value))
 
 
 class _Lowering:
@@ -119,7 +123,7 @@ class _Lowering:
             body += rest
         elif not _exits(orelse):
             orelse += rest
-        return self._statement(_at(ast.If(statement.test, body, orelse), statement), loop)
+        return self._statement(_at(Guard(statement.test, body, orelse), statement), loop)
 
     def _statement(self, statement: ast.stmt, loop: _Loop | None) -> list[ast.stmt]:
         if isinstance(statement, ast.Return):
@@ -136,6 +140,8 @@ class _Lowering:
             return self._loop(statement, loop)
         if not _jumps(statement):
             return [statement]
+        if isinstance(statement, ast.If) and (_exits(statement.body) or _exits(statement.orelse)):
+            statement = _at(Guard(statement.test, statement.body, statement.orelse), statement)
         for field in ("body", "orelse", "finalbody"):
             if isinstance(getattr(statement, field, None), list):
                 setattr(statement, field, self._filled(getattr(statement, field), statement, loop))

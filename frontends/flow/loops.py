@@ -22,6 +22,7 @@ from weft.frontends.trace import OuterWrite, Tracer, user_line
 
 MOST_UNROLLED: Final = 16  # steps, of all loops around together
 MOST_UNROLLED_AROUND_LOOPS: Final = 4
+SHORT_BODY: Final = 64  # nodes of a syntax tree; of a short body twice as many steps are unrolled
 MOST_UNROLLED_IF_NEEDED: Final = 512  # steps that need numbers which are known
 MOST_WHILE_STEPS: Final = 10_000
 
@@ -71,7 +72,7 @@ def for_(iterable: Any, body: Part, more: Part | None, names: Any) -> None:
         _rolled(made, body, more, listed)
         return
     limit = MOST_UNROLLED_AROUND_LOOPS if listed.has_loop else MOST_UNROLLED
-    if count * _state().copies <= limit:
+    if count * _state().copies <= limit * (2 if listed.size <= SHORT_BODY else 1):
         _unrolled(given, made, body, more, listed)
     elif not _is_possible(lambda: _rolled(made, body, more, listed), count):
         _unrolled(given, made, body, more, listed)

@@ -134,7 +134,8 @@ class _Rewriter(ast.NodeTransformer):
         )
         fields: list[Any] = [tuple(sorted(part)) for part in sets]
         has_loop = any(isinstance(n, ast.For | ast.While) for n in names.within(parts))
-        listed: Any = (*fields, isinstance(statement, Guard), has_loop)
+        size = sum(1 for _ in names.within(parts))
+        listed: Any = (*fields, isinstance(statement, Guard), has_loop, size)
         return ast.Constant(listed)
 
     # --- statements -----------------------------------------------------------------------------

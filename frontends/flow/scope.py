@@ -25,7 +25,9 @@ Part = Callable[..., Any]
 
 
 class Names(NamedTuple):
-    """What the text of a statement says about variables; `rewriter` makes it."""
+    """What the text of a statement says about variables, and how long it is in nodes of its syntax
+    tree; `rewriter` makes it.
+    """
 
     rebound: tuple[str, ...]
     changed: tuple[str, ...]
@@ -34,6 +36,7 @@ class Names(NamedTuple):
     attributes: tuple[str, ...]
     is_guard: bool
     has_loop: bool
+    size: int
 
 
 class Place(Protocol):

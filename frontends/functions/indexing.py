@@ -22,6 +22,7 @@ from weft.compiler.ir.types import Shape, format_shape
 from weft.compiler.ops import indexing, shape
 from weft.compiler.ops.arithmetic import add, maximum, minimum, mul
 from weft.compiler.ops.logic import select
+from weft.frontends.functions import windows
 from weft.frontends.functions.core import (
     broadcast_shapes,
     broadcast_value,
@@ -61,6 +62,9 @@ class Key:
 def getitem(array: ArrayLike, key: Any) -> Value:
     """The value of `array[key]`."""
     value = lift(array)
+    found, key = _without_windows(value.type.shape, key)
+    for window in found:
+        value = windows.take(value, window)
     parsed = parse_key(value.type.shape, key)
     if parsed.mask is not None:
         raise _mask_error(parsed.mask)
@@ -72,11 +76,40 @@ def update(
 ) -> Value:
     """The array with `array[key]` set to, or combined with, new values; duplicates accumulate."""
     value = lift(array)
-    parsed = parse_key(value.type.shape, key)
     updates = lift(new, value.type.dtype)
+    found, key = _without_windows(value.type.shape, key)
+    if found:
+        return _write_windows(value, found, key, updates, kind, mode)
+    parsed = parse_key(value.type.shape, key)
     if parsed.mask is not None:
         return _write_mask(value, parsed.mask, updates, kind)
     return _write(value, parsed, updates, kind, mode)
+
+
+def _without_windows(array_shape: Shape, key: Any) -> tuple[list[windows.Window], Any]:
+    """The slices of a key whose place is traced but not their width, and the key of what they
+    leave.
+    """
+    items = list(key) if isinstance(key, tuple) else [key]
+    if not any(isinstance(i, slice) and isinstance(i.start, Tracer) for i in items):
+        return [], key
+    if any(_is_index_array(item) for item in items):
+        return [], key
+    found, rest = windows.windows(_fill_ellipsis(items, array_shape))
+    return found, tuple(rest)
+
+
+def _write_windows(
+    value: Value, found: list[windows.Window], key: Any, updates: Value, kind: str, mode: str
+) -> Value:
+    """Write to a part of windows in windows, and put each back where it was."""
+    parts = [value]
+    for window in found:
+        parts.append(windows.take(parts[-1], window))
+    written = _write(parts[-1], parse_key(parts[-1].type.shape, key), updates, kind, mode)
+    for part, window in zip(reversed(parts[:-1]), reversed(found), strict=True):
+        written = windows.put(part, written, window)
+    return written
 
 
 # --- parsing --------------------------------------------------------------------------------------
@@ -294,7 +327,7 @@ def _bound(bound: Any, what: str) -> Size:
     if isinstance(bound, Tracer):
         raise trace_error(
             f"a slice {what} is the traced value {bound.type}, so the shape would depend on it; "
-            "use wf.dynamic_slice(x, starts, sizes), which has a fixed size"
+            "use x[i : i + 3] or wf.dynamic_slice(x, starts, sizes), which have a fixed size"
         )
     return operator.index(bound)
 

@@ -82,6 +82,29 @@ def nested_returns_that_may_fall_through(x, y):
     return x - y
 
 
+@program((1.0, 2.0), (-1.0, 2.0), (-1.0, -2.0))
+def a_variable_assigned_where_nothing_is_returned(x, y):
+    if y > 0:
+        if x > 0:
+            return x
+        z = x * 2
+    else:
+        z = y
+    return z + 1
+
+
+@program((2.0, "a"), (2.0, "b"), (-2.0, "b"))
+def match_on_a_known_value(x, kind):
+    match kind:
+        case "a":
+            y = x
+        case _:
+            if x > 0:
+                return x * 3
+            y = -x
+    return y
+
+
 @program((1.0, 2.0), (3.0, 2.0), (-1.0, 2.0))
 def and_or_not(x, y):
     if 0 < x and x < y or not y > 0:
@@ -329,6 +352,15 @@ def for_with_return(xs, limit):
     return -1, 0.0
 
 
+@program(1.0, 0.1)
+def for_and_else_with_returns(x):
+    for i in range(50):
+        if x * i > 10:
+            return i
+    else:
+        return -1
+
+
 @program((LONG,), (VECTOR,))
 def for_with_continue(xs):
     total = 0.0
@@ -376,14 +408,14 @@ def a_list_of_pairs_grows(xs):
 @program(2.0)
 def a_loop_that_needs_known_numbers(x):
     total = x
-    for i in range(20):
+    for i in range(40):
         total = total + np.sum(np.full(i, 1.0)) * x
     return total
 
 
 @program(2.0)
 def the_loop_variable_afterwards(x):
-    for i in range(30):
+    for i in range(40):
         last = x * i
     return i, last
 
@@ -393,7 +425,7 @@ def loop_variables_of_different_kinds(x, n):
     for t in range(n):
         y = x + t
         x = y
-    for t in range(25):
+    for t in range(40):
         y = np.full(2, x)
         x = y[0] + t
     return x
@@ -612,7 +644,7 @@ def a_called_function_assigns_nonlocal_variables(x, n):
         total = total + v if v > 0 else total - 2 * v
         seen.append(total)
 
-    for _ in range(20):
+    for _ in range(40):
         add(x)
         x = -x * 0.9
 
@@ -680,3 +712,31 @@ def an_annotated_variable_and_assert(x):
     z: float
     z = y
     return z
+
+
+# --- windows --------------------------------------------------------------------------------------
+
+
+@program((LONG, 4), (LONG, 0))
+def windows_at_a_traced_place(xs, k):
+    return xs[k : k + 3], xs[2 * k + 1 : k + 4 + k].sum(), xs.reshape(5, 8)[1, k : k + 2]
+
+
+@program(LONG)
+def a_window_that_moves(xs):
+    out = np.zeros(len(xs))
+    for i in range(1, len(xs) - 1):
+        out[i] = xs[i - 1 : i + 2].mean()
+    return out
+
+
+@program((LONG, 2))
+def writes_to_a_window(xs, k):
+    m = xs.reshape(5, 8).copy()
+    m[k : k + 2, 1] = 7.0
+    m[k - 1 : k + 1, k : k + 3] += xs[k : k + 3]
+    row = m[k + 1 : k + 3]
+    row *= 2.0
+    for i in range(3):
+        m[i : i + 2, i] = float(i)
+    return m

@@ -22,9 +22,11 @@ def assert_same(made: Any, expected: Any) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("backend", ["reference", pytest.param("cpu", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_as_python(name: str) -> None:
+def test_as_python(name: str, backend: str) -> None:
     function, inputs = PROGRAMS[name]
-    compiled = wf.jit(function, control_flow=True)
+    words = [n for n, part in enumerate(inputs[0]) if isinstance(part, str)]
+    compiled = wf.jit(function, control_flow=True, backend=backend, static_argnums=words)
     for given in inputs:
         assert_same(compiled(*given), function(*given))

@@ -127,8 +127,8 @@ def test_short_ranges_are_unrolled_and_long_ones_are_loops() -> None:
 
         return run
 
-    assert counts(steps(16), 1.0) == {"sin": 16}
-    assert counts(steps(17), 1.0) == {"scan": 1, "sin": 1, "iota": 1}
+    assert counts(steps(32), 1.0) == {"sin": 32}
+    assert counts(steps(33), 1.0) == {"scan": 1, "sin": 1, "iota": 1}
 
 
 def test_the_users_word_on_unrolling_counts() -> None:

@@ -249,3 +249,12 @@ def test_partial_functions_and_callable_objects() -> None:
 
     assert wf.jit(Gate(2.0), control_flow=True)(1.0) == 2.0
     assert wf.jit(functools.partial(scaled, 3.0), control_flow=True)(2.0) == 6.0
+
+
+def test_a_window_outside_of_its_axis_is_an_error_when_it_runs() -> None:
+    window = wf.jit(lambda x, i: x[i : i + 2])
+    assert window(VECTOR, 2).tolist() == [2.0, 3.0]
+    for place in (3, -1):
+        with pytest.raises(wf.BoundsError):
+            window(VECTOR, place)
+    assert window(VECTOR, 0).tolist() == [0.0, 1.0]

@@ -452,7 +452,7 @@ def unique(x: Any) -> Any:
 
 
 def traced_slice(x: Any, i: Any) -> Any:
-    return x[i : i + 1]
+    return x[i : 2 * i]
 
 
 def traced_repeats(x: Any, n: Any) -> Any:

@@ -484,4 +484,27 @@ def test_new_values_that_do_not_fit_are_refused_with_both_shapes() -> None:
 
 def test_a_traced_slice_bound_points_to_dynamic_slice() -> None:
     with pytest.raises(wf.TraceError, match=r"wf\.dynamic_slice\(x, starts, sizes\)"):
-        wf.jit(lambda x, i: x[i : i + 2])(np.zeros(5), 1)
+        wf.jit(lambda x, i: x[i : 2 * i])(np.zeros(5), 1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_windows_at_a_traced_place_are_as_in_numpy(data: st.DataObject) -> None:
+    shape = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))
+    x = np.arange(float(np.prod(shape))).reshape(shape)
+    widths = [data.draw(st.integers(0, size)) for size in shape]
+    starts = [data.draw(st.integers(0, size - w)) for size, w in zip(shape, widths, strict=True)]
+    is_window = [data.draw(st.booleans()) for _ in shape]
+
+    def key(places: Any) -> tuple[slice, ...]:
+        pairs = zip(places, widths, is_window, strict=True)
+        return tuple([slice(p, p + w) if chosen else slice(None) for p, w, chosen in pairs])
+
+    def function(x: Any, places: Any) -> Any:
+        y = x * 1.0
+        y[key(places)] += 10.0
+        return x[key(places)], y
+
+    run = wf.jit(function, backend="reference")
+    for made, wanted in zip(run(x, tuple(starts)), function(x, starts), strict=True):
+        np.testing.assert_array_equal(made, wanted)

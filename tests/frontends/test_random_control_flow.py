@@ -99,7 +99,7 @@ class Writer:
             self.block(indent + "    ", depth + 1, in_loop)
 
     def _for(self, indent: str, depth: int, in_loop: bool) -> None:
-        over = self.pick("range(n)", "range(3)", "range(20)", "range(n, 0, -1)")
+        over = self.pick("range(n)", "range(3)", "range(20)", "range(40)", "range(n, 0, -1)")
         self.counters += 1
         variable = f"i{self.counters}"
         self.lines.append(f"{indent}for {variable} in {over}:")
