@@ -209,8 +209,10 @@ def test_damaged_cache_is_compiled_again(tmp_path: Path) -> None:
 # --- interrupts ---------------------------------------------------------------------------------
 
 INTERRUPTED = """
-import sys, threading, time
+import signal, sys, threading, time
 import numpy as np, weft as wf
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells' background jobs ignore it
 
 def looping(x, n):
     return wf.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, BODY), (0, x))[1]
