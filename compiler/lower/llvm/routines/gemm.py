@@ -68,7 +68,7 @@ class Kind:
 
     @property
     def symbol(self) -> str:
-        """weft_gemm_*(run, lhs, rhs, result, task, data, first, m, n, k, four strides)."""
+        """weft_gemm_*(run, lhs, rhs, result, task, data, totals, first, m, n, k, four strides)."""
         return f"weft_gemm_{self.name}"
 
     @property
@@ -98,7 +98,7 @@ KINDS: Final = {
     )
 }
 
-_POINTERS: Final = ("run", "lhs", "rhs", "result", "task", "data")
+_POINTERS: Final = ("run", "lhs", "rhs", "result", "task", "data", "totals")
 _NUMBERS: Final = ("first", "m", "n", "k", "down", "across", "deeper", "along")
 
 
@@ -124,13 +124,17 @@ def call(
     rhs: Array,
     result: Array,
     follower: Follower | None = None,
+    totals: V | None = None,
 ) -> None:
-    """The product of [m, k] and [k, n], any strides, into a row-major [m, n]; k is not 0."""
+    """The product of [m, k] and [k, n], any strides, into a row-major [m, n]; k is not 0. `totals`
+    is where the n sums of the right operand's columns go, if they are wanted.
+    """
     kind = kind_of(lhs.dtype, rhs.dtype, result.dtype)
     assert kind is not None
     goes_on = follower or Follower(f.const(0, PTR), f.const(0, PTR))
     sizes = (goes_on.first, *result.shape, lhs.shape[1], *lhs.strides, *rhs.strides)
     pointers = [env.run, lhs.pointer, rhs.pointer, result.pointer, goes_on.task, goes_on.data]
+    pointers.append(totals or f.const(0, PTR))
     f.call(kind.symbol, VOID, [*pointers, *[f.const(size, I64) for size in sizes]])
 
 
@@ -145,7 +149,7 @@ def define(module: Module, kind: Kind) -> None:
     if kind.result is kind.sums or kind.is_of_bytes:
         _build(f, env, _Product(kind, (*values, values[2])))
     else:
-        m, n = values[6:8]
+        m, n = values[7:9]
         sums = env.workspace(f, m * n * kind.tile.type.itemsize)
         _build(f, env, _Product(kind, (*values, sums)))
         env.free(f, sums)
@@ -171,18 +175,18 @@ class _Product:
 
     @property
     def shape(self) -> tuple[V, V, V]:
-        m, n, k = self.values[6:9]
+        m, n, k = self.values[7:10]
         return m, n, k
 
     @property
     def lhs(self) -> Array:
         m, _, k = self.shape
-        return Array(self.values[0], self.kind.operands, (m, k), self.values[9:11])
+        return Array(self.values[0], self.kind.operands, (m, k), self.values[10:12])
 
     @property
     def rhs(self) -> Array:
         _, n, k = self.shape
-        return Array(self.values[1], self.kind.operands, (k, n), self.values[11:13])
+        return Array(self.values[1], self.kind.operands, (k, n), self.values[12:14])
 
     @property
     def result(self) -> Array:
@@ -193,7 +197,12 @@ class _Product:
     def sums(self) -> Array:
         """Where the sums are made: in the result, or in memory of their own."""
         m, n, _ = self.shape
-        return Array(self.values[13], self.kind.sums, (m, n), (n, 1))
+        return Array(self.values[14], self.kind.sums, (m, n), (n, 1))
+
+    @property
+    def totals(self) -> V:
+        """Where the sums of the right operand's columns go, or null."""
+        return self.values[5]
 
     @property
     def is_at_work(self) -> bool:
@@ -205,7 +214,7 @@ class _Product:
         if self.is_narrowed:
             n = self.shape[1]
             _narrow(f, self.sums, self.result, row * n, end * n)
-        follower = Follower(self.values[3], self.values[4], self.values[5])
+        follower = Follower(self.values[3], self.values[4], self.values[6])
         with f.when(follower.task.ne(0)):
             follower.call(f, run, row, end)
 
@@ -427,6 +436,8 @@ class _Task:
         room = f.stack(self.tile.type, self.left_room * _TILES, align=64)
         count = _TILES * self.tile.rows * self.tile.columns if self.product.kind.is_of_bytes else 1
         apart = f.stack(self.tile.type, count, align=64)
+        one = f.stack(self.tile.type)
+        f.store(f.const(1.0, self.tile.type), one)
         with f.range(*self.span, self.product.slice) as start:
             depth = f.minimum(self.span[1] - start, self.product.slice)
             with f.when(self._is_packed(high - low)):
@@ -440,9 +451,21 @@ class _Task:
                     self._add_up(here, row, panel, start)
                 else:
                     self._tiles(room, row, right, target, start, depth, self._is_packed(high - low))
+                if self.product.is_at_work:
+                    self._add_to_totals(one, block, panel, right, start, depth)
         is_done = self.span[1].eq(self.product.shape[2]) & division.groups.eq(1)
         with f.when(self.product.has_more & is_done):
             self.product.go_on(f, self.env.run, row, row + rows)
+
+    def _add_to_totals(self, one: V, block: V, panel: V, right: Lines, start: V, depth: V) -> None:
+        """Sums of a panel's columns: its product with a row of ones. Blocks take turns at this."""
+        f, tile, totals = self.f, self.tile, self.product.totals
+        with f.when(totals.ne(0)), f.when(f.remainder(panel, self.division.blocks).eq(block)):
+            column = panel * tile.columns
+            columns = f.minimum(self.product.shape[1] - column, tile.columns)
+            at = f.element(totals, tile.type, column)
+            here = Target(at, tile.columns, 1, columns, start.ne(0).to(I64))
+            tiles.multiply(f, tile, Left(one, "columns", 0), right, here, depth)
 
     def _is_packed(self, panels: V) -> V:
         """Whether the left operand is packed: if it lies apart both ways, or if it is used often
