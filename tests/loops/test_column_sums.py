@@ -90,7 +90,7 @@ def test_native_code_gives_the_same_sums(
             made.append(_flat(f(x, y)))
     wanted = _flat(PAIRS[name](x.astype("f8"), y.astype("f8")))
     for got, want in zip(made[0], wanted, strict=True):
-        np.testing.assert_allclose(got, want, rtol=0, atol=8 * np.finfo(dtype).eps)
+        np.testing.assert_allclose(got, want, rtol=0, atol=8 * float(np.finfo(dtype).eps))
     if products == "generated":
         for other in made[1:]:
             assert [a.tobytes() for a in other] == [a.tobytes() for a in made[0]]
