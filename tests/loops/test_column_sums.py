@@ -110,5 +110,19 @@ def test_gradients_of_biases_are_made_with_those_of_weights() -> None:
     np.testing.assert_allclose(of_bias, wanted[1], rtol=1e-4, atol=1e-4)
 
 
+def test_who_reads_rows_and_sums_waits_for_both() -> None:
+    """As many columns as rows: sums look like something that is made row by row, but are not."""
+
+    def f(x: Any, y: Any) -> Any:
+        return np.tanh(x @ y + y.sum(axis=0)[:, None])
+
+    x, y = (RNG.standard_normal(shape) / 100 for shape in ((96, 300), (300, 96)))
+    compiled = wf.jit(f)
+    for count in (1, 2, 3):
+        with wf.threads(count):
+            np.testing.assert_allclose(compiled(x, y), f(x, y), rtol=1e-9, atol=1e-12)
+    assert "row by row" not in compiled.explain()
+
+
 def _flat(made: Any) -> list[Array]:
     return list(made) if isinstance(made, tuple) else [made]
