@@ -13,6 +13,7 @@ from weft.compiler.ir.location import Location
 from weft.compiler.loops.group import Assembly, Group, Node, Single
 from weft.compiler.loops.offsets import Buffer, largest_live_set
 from weft.compiler.loops.parallel import frame_of_thread, steps_at_once
+from weft.compiler.loops.products import PRODUCTS
 from weft.compiler.loops.storage import RegionPlan
 from weft.compiler.loops.text import kernel_text
 from weft.compiler.passes.layout import layout_changes
@@ -204,16 +205,20 @@ def _routine_line(op: Op, way: str) -> str:
     if op.name == "scan":
         how = ", several at once" if steps_at_once(op) is not None else ""
         return f"{_named(op)} ({op.attributes['length']} steps{how})"
-    if op.name not in ("dot_general", "convolution"):
+    if op.name not in (*PRODUCTS, "convolution"):
         return _named(op)
     shapes = " by ".join(str(operand.type) for operand in op.operands)
-    if op.name == "dot_general":
+    name = op.name
+    if op.name in PRODUCTS:
         shapes += (
             f" over {list(op.attributes['lhs_contract'])}, {list(op.attributes['rhs_contract'])}"
         )
+        name = PRODUCTS[0]
+    if op.name == "dot_general_sums":
+        shapes += ", and sums of the second"
     how = f": {way}" if way else ""
     place = "" if op.location is None else f", {op.location}" if how else f" {op.location}"
-    return f"{op.name} of {shapes}{how}{place}"
+    return f"{name} of {shapes}{how}{place}"
 
 
 def _group_lines(group: Group) -> list[str]:

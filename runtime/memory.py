@@ -18,6 +18,7 @@ from weft.runtime.native import Library
 
 _PART_OF_MACHINE: Final = 8  # the limit is this part of the machine's memory
 _UNKNOWN_MACHINE: Final = 1 << 31
+_LESS: Final = 1 << 13  # bytes by which that block is smaller than those that are kept
 _HANDLER_NAME: Final = b"mem_handler"
 
 
@@ -44,6 +45,16 @@ class Memory:
         self._handler = _Handler(b"weft", 1, self.address, (ctypes.c_void_p * 4)(*functions))
         self.capsule: Any = _capsule(self._handler)
         self.limit = _machine_memory() // _PART_OF_MACHINE
+        self._teach_malloc()
+
+    def _teach_malloc(self) -> None:
+        """Take and give back, untouched, the largest block that is left to malloc: glibc returns
+        to the system what is larger than what it was given back so far, so that results of some
+        megabytes would have fresh pages in every call, or not, by chance.
+        """
+        block = self.new(abi.MEMORY_LARGE - _LESS)
+        if block is not None:
+            self.free(block)
 
     @property
     def address(self) -> int:

@@ -20,6 +20,7 @@ from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.types import Shape
 from weft.compiler.loops.group import Group, Node, Single
 from weft.compiler.loops.index import Index, Loop, row_major, total
+from weft.compiler.loops.products import PRODUCTS
 
 if TYPE_CHECKING:
     from weft.compiler.loops.partition import Partition
@@ -182,7 +183,7 @@ def pair(partition: Partition, nodes: list[Node]) -> tuple[list[Node], dict[Node
 
 
 def _is_followed(op: Op) -> bool:
-    if op.name not in ("dot_general", "convolution"):
+    if op.name not in (*PRODUCTS, "convolution"):
         return False
     if op.results[0].type.dtype not in (dtypes.f32, dtypes.f64):
         return False
@@ -238,9 +239,14 @@ class _Pairing:
         """The nodes that follow a product, moved right behind it."""
         parts = self._parts(product.op)
         rows = product_shape(product.op)[0] * parts
-        made: list[Value] = list(product.op.results)
+        made: list[Value] = list(product.op.results[:1])
         chain: list[Following] = [product]
-        while len(chain) <= MOST_CHAINED and (found := self._next(chain, rows, made)) is not None:
+        # Further results are there when all rows are.
+        late = [user for v in product.op.results[1:] for user in self.readers.get(v, [])]
+        while len(chain) <= MOST_CHAINED:
+            found = self._next(chain, rows, made, late)
+            if found is None:
+                break
             chain.append(found)
             self.taken.add(found)
             made += found.targets if isinstance(found, Group) else found.op.results
@@ -257,12 +263,15 @@ class _Pairing:
         fits = all(self._goes_by_rows(user, planes * lines, made) for user in whole)
         return lines if whole and fits else 1
 
-    def _next(self, chain: list[Following], rows: Size, made: list[Value]) -> Following | None:
-        users = list(dict.fromkeys(user for v in made for user in self.readers.get(v, [])))
+    def _next(
+        self, chain: list[Following], rows: Size, made: list[Value], late: list[Node]
+    ) -> Following | None:
+        readers = [user for v in made for user in self.readers.get(v, [])]
+        users = list(dict.fromkeys([*readers, *late]))
         possible = [
             user
             for user in users
-            if isinstance(user, Group | Single) and user not in self.taken
+            if isinstance(user, Group | Single) and user not in self.taken and user not in late
             if self._goes_by_rows(user, rows, made)
         ]
         # The one with the most work gains the most from all threads and from the cache.

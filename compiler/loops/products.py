@@ -20,6 +20,7 @@ from weft.compiler.ops.contraction import dot_general
 from weft.compiler.ops.reduction import reduce_sum
 from weft.compiler.ops.shape import broadcast
 
+PRODUCTS: Final = ("dot_general", "dot_general_sums")  # ops that multiply matrices
 WIDENED: Final = frozenset(
     [
         (dtypes.f16, dtypes.f32),
@@ -66,6 +67,11 @@ def narrow_product(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
     left, right = [rewriter.value(source) for source in sources if source is not None]
     attributes = {**op.attributes, "dtype": op.results[0].type.dtype}
     return [dot_general(left, right, **attributes)]
+
+
+def is_widened(value: Value) -> bool:
+    """Whether a product would rather read what a value was widened from."""
+    return _widened(value) is not None
 
 
 def _widened(value: Value) -> Value | None:

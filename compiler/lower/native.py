@@ -13,6 +13,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.errors import WeftError
 from weft.compiler.ir.graph import Graph, Op, Value
 from weft.compiler.ir.walk import Rewriter, rebuild
+from weft.compiler.loops.column_sums import share_sums
 from weft.compiler.loops.invariants import turn_weights
 from weft.compiler.loops.products import narrow_product, spread_product
 from weft.compiler.loops.scatters import share_scatter
@@ -44,9 +45,12 @@ def flatten(graph: Graph) -> Graph:
 def _specialised(graph: Graph) -> Graph:
     """The graph with ops in the forms that kernels are good at."""
 
+    shared = share_sums(graph)
+
     def rule(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
         return (
-            spread_product(op, rewriter)
+            shared(op, rewriter)
+            or spread_product(op, rewriter)
             or narrow_product(op, rewriter)
             or share_scatter(op, rewriter)
             or turn_weights(op, rewriter)

@@ -9,7 +9,7 @@ from weft.compiler.ir.graph import Op
 def product_steps(op: Op) -> int | None:
     """The multiplications of a matrix product or a convolution, if they are known."""
     match op.name:
-        case "dot_general":
+        case "dot_general" | "dot_general_sums":
             lhs = op.operands[0].type.shape
             terms = dims.product(lhs[axis] for axis in op.attributes["lhs_contract"])
         case "convolution":

@@ -128,6 +128,20 @@ def test_the_same_bits_for_any_number_of_threads(layout: str) -> None:
         assert len(set(made)) == 1
 
 
+@pytest.mark.parametrize("m", [5, 12, 40, 60, 100, 161])
+def test_rows_are_divided_without_a_trace(m: int) -> None:
+    """Few and many rows, a right operand whose rows are near or far, any number of threads."""
+    f = wf.jit(lambda x, y: x @ y)
+    for k, n in ((300, 130), (70, 1100)):
+        x, y = rows((m, k), "f4"), rows((k, n), "f4")
+        made = []
+        for count in (1, 2, 3, 7):
+            with wf.threads(count):
+                made.append(f(x, y))
+        assert is_close(made[0], x, y)
+        assert len({result.tobytes() for result in made}) == 1
+
+
 def test_a_product_alone_uses_the_threads_it_may() -> None:
     native = wf.jit(lambda x, y: x @ y)
     native(rows((300, 300), "f4"), rows((300, 300), "f4"))

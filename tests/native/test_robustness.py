@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -319,3 +320,24 @@ def test_dropped_function_is_collected() -> None:
     del f
     gc.collect()
     assert held() is None
+
+
+_FAULTS = """
+import resource, numpy as np, weft as wf
+f = wf.jit(lambda x: [x + i for i in range(6)])
+x = np.ones((400, 1000), np.float32)
+for _ in range(5):
+    made = f(x)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(10):
+    made = f(x)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other libraries keep memory else")
+def test_results_of_some_megabytes_have_no_fresh_pages() -> None:
+    """In a process of its own, since malloc keeps more once it was given large blocks back."""
+    command = [sys.executable, "-c", _FAULTS]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(ran.stdout) < 1000  # six results have 2400 pages

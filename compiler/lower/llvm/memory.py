@@ -100,6 +100,12 @@ def load_lanes(f: Function, at: V, type: Type, mask: V | None) -> V:
     return found.ne(0) if type.is_bool else found
 
 
+def prefetch(f: Function, at: V) -> None:
+    """Ask for what lies at an address, which need not exist, to be read soon and often."""
+    to_read, often, data = [f.const(number, I32) for number in (0, 3, 1)]
+    f.call("llvm.prefetch.p0", VOID, [at, to_read, often, data], immediate=(1, 2, 3))
+
+
 def _gather(f: Function, pointer: V, type: Type, address: Address, lanes: int, mask: V | None) -> V:
     if _is_half(type):
         return _gather(f, pointer, I16, address, lanes, mask).bits(type)

@@ -21,7 +21,7 @@ Routine: TypeAlias = Callable[[Function, Env, Op, list[Array], list[Array]], Non
 # programs have products and nothing else of these.
 FAMILIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "contraction": ("dot_general",),
+        "contraction": ("dot_general", "dot_general_sums"),
         "convolution": ("convolution",),
         "cumulative": (
             *("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"),

@@ -23,10 +23,21 @@ _MANY: Final = 8
 
 
 def _emit(f: Function, env: Env, op: Op, operands: list[Array], results: list[Array]) -> None:
+    _contract_axes(f, env, op, operands, results[0], None)
+
+
+def _emit_sums(f: Function, env: Env, op: Op, operands: list[Array], results: list[Array]) -> None:
+    product, sums = results
+    _contract_axes(f, env, op, operands, product, sums.pointer)
+
+
+def _contract_axes(
+    f: Function, env: Env, op: Op, operands: list[Array], result: Array, totals: V | None
+) -> None:
     lhs, rhs = operands
-    axes = {name: tuple(op.attributes[name]) for name in ("lhs_contract", "rhs_contract")}
-    batch = {name: tuple(op.attributes[name]) for name in ("lhs_batch", "rhs_batch")}
-    contract(f, env, lhs, rhs, results[0], **axes, **batch, follower=env.follower)
+    names = ("lhs_contract", "rhs_contract", "lhs_batch", "rhs_batch")
+    axes = {name: tuple(op.attributes.get(name, ())) for name in names}
+    contract(f, env, lhs, rhs, result, env.follower, totals, **axes)
 
 
 def contract(
@@ -35,16 +46,17 @@ def contract(
     lhs: Array,
     rhs: Array,
     result: Array,
+    follower: Follower | None = None,
+    totals: V | None = None,
     *,
     lhs_contract: Axes,
     rhs_contract: Axes,
     lhs_batch: Axes = (),
     rhs_batch: Axes = (),
-    follower: Follower | None = None,
 ) -> None:
     """Sums of products over the contracted axes into a row-major result with axes batch, lhs free,
     rhs free; operands count as converted to its dtype. A follower sees the rows of all matrices as
-    those of one.
+    those of one. Sums of rhs over its contracted axes go to `totals`, if there is no batch.
     """
     order = _sum_order(lhs, rhs, lhs_contract, rhs_contract)
     lhs_contract = tuple(lhs_contract[i] for i in order)
@@ -56,7 +68,7 @@ def contract(
     n = len(lhs_batch)
     batch, rows, columns = result.shape[:n], left.array.shape[n], right.array.shape[n + 1]
     target = contiguous(f, result.pointer, result.dtype, (*batch, rows, columns))
-    multiply_batch(f, env, left.array, right.array, target, follower)
+    multiply_batch(f, env, left.array, right.array, target, follower, totals)
     for matrices in (left, right):
         if matrices.workspace is not None:
             env.free(f, matrices.workspace)
@@ -69,8 +81,11 @@ def multiply_batch(
     rhs: Array,
     result: Array,
     follower: Follower | None = None,
+    totals: V | None = None,
 ) -> None:
-    """Products of matrices [*batch, m, k] and [*batch, k, n] into row-major [*batch, m, n]."""
+    """Products of matrices [*batch, m, k] and [*batch, k, n] into row-major [*batch, m, n]; without
+    a batch sums of the right one's columns too, where `totals` says.
+    """
     batch = result.shape[:-2]
     steps = product(f, (*result.shape[-2:], lhs.shape[-1]))
     is_small = sizes.is_known(steps) and steps <= ways.SINGLE_THREADED
@@ -87,7 +102,7 @@ def multiply_batch(
             assert isinstance(task, V) and isinstance(data, V)
             goes_on = Follower(task, data, times(g, number, items[2].shape[0]))
         x, y, z = items
-        products.multiply(g, inner, way, x, y, z, goes_on)
+        products.multiply(g, inner, way, x, y, z, goes_on, totals)
 
     def run(at_once: bool) -> None:
         arrays = [lhs, rhs, result]
@@ -230,4 +245,4 @@ def _packed_unless(f: Function, env: Env, fits: V, ordered: Array, direct: Array
     return _Matrices(Array(pointer.get(), direct.dtype, direct.shape, chosen), workspace.get())
 
 
-ROUTINES: Final[Mapping[str, Routine]] = {"dot_general": _emit}
+ROUTINES: Final[Mapping[str, Routine]] = {"dot_general": _emit, "dot_general_sums": _emit_sums}

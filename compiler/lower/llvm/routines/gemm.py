@@ -32,13 +32,11 @@ _LEAST_SLICE: Final = 128  # terms of a sum that are multiplied at a time, at le
 _MOST_SLICE: Final = 256  # so that sums of products of bytes stay below 2**24
 _TILES: Final = 4  # tiles below each other in a block of rows, at most
 _STACK_BYTES: Final = 1 << 15  # of panels that need no memory from the heap
-_EVEN: Final = 4  # rows of which blocks are multiples that are not tiles
+_EVEN: Final = 4  # rows of which blocks are multiples that are not multiples of tiles
 _TASKS: Final = 8  # tasks per thread that a product is divided into where blocks do not fit
 _TASK_STEPS: Final = 1 << 16  # multiplications that a task has at least
-_FEW_ROWS: Final = 96  # up to which a right operand in rows is read where it lies
 
-_SMALL_BYTES: Final = 1 << 17  # of a right operand in rows that is always read where it lies
-_FAR_BYTES: Final = 4096  # between rows that compete for the same lines of the cache
+_FEW_ROWS: Final = 192  # up to which a right operand in rows that are near is read where it lies
 _OFTEN: Final = 6  # panels for which packing a left operand pays then
 
 
@@ -70,7 +68,7 @@ class Kind:
 
     @property
     def symbol(self) -> str:
-        """weft_gemm_*(run, lhs, rhs, result, task, data, first, m, n, k, four strides)."""
+        """weft_gemm_*(run, lhs, rhs, result, task, data, totals, first, m, n, k, four strides)."""
         return f"weft_gemm_{self.name}"
 
     @property
@@ -100,7 +98,7 @@ KINDS: Final = {
     )
 }
 
-_POINTERS: Final = ("run", "lhs", "rhs", "result", "task", "data")
+_POINTERS: Final = ("run", "lhs", "rhs", "result", "task", "data", "totals")
 _NUMBERS: Final = ("first", "m", "n", "k", "down", "across", "deeper", "along")
 
 
@@ -126,13 +124,17 @@ def call(
     rhs: Array,
     result: Array,
     follower: Follower | None = None,
+    totals: V | None = None,
 ) -> None:
-    """The product of [m, k] and [k, n], any strides, into a row-major [m, n]; k is not 0."""
+    """The product of [m, k] and [k, n], any strides, into a row-major [m, n]; k is not 0. `totals`
+    is where the n sums of the right operand's columns go, if they are wanted.
+    """
     kind = kind_of(lhs.dtype, rhs.dtype, result.dtype)
     assert kind is not None
     goes_on = follower or Follower(f.const(0, PTR), f.const(0, PTR))
     sizes = (goes_on.first, *result.shape, lhs.shape[1], *lhs.strides, *rhs.strides)
     pointers = [env.run, lhs.pointer, rhs.pointer, result.pointer, goes_on.task, goes_on.data]
+    pointers.append(totals or f.const(0, PTR))
     f.call(kind.symbol, VOID, [*pointers, *[f.const(size, I64) for size in sizes]])
 
 
@@ -147,7 +149,7 @@ def define(module: Module, kind: Kind) -> None:
     if kind.result is kind.sums or kind.is_of_bytes:
         _build(f, env, _Product(kind, (*values, values[2])))
     else:
-        m, n = values[6:8]
+        m, n = values[7:9]
         sums = env.workspace(f, m * n * kind.tile.type.itemsize)
         _build(f, env, _Product(kind, (*values, sums)))
         env.free(f, sums)
@@ -173,18 +175,18 @@ class _Product:
 
     @property
     def shape(self) -> tuple[V, V, V]:
-        m, n, k = self.values[6:9]
+        m, n, k = self.values[7:10]
         return m, n, k
 
     @property
     def lhs(self) -> Array:
         m, _, k = self.shape
-        return Array(self.values[0], self.kind.operands, (m, k), self.values[9:11])
+        return Array(self.values[0], self.kind.operands, (m, k), self.values[10:12])
 
     @property
     def rhs(self) -> Array:
         _, n, k = self.shape
-        return Array(self.values[1], self.kind.operands, (k, n), self.values[11:13])
+        return Array(self.values[1], self.kind.operands, (k, n), self.values[12:14])
 
     @property
     def result(self) -> Array:
@@ -195,7 +197,12 @@ class _Product:
     def sums(self) -> Array:
         """Where the sums are made: in the result, or in memory of their own."""
         m, n, _ = self.shape
-        return Array(self.values[13], self.kind.sums, (m, n), (n, 1))
+        return Array(self.values[14], self.kind.sums, (m, n), (n, 1))
+
+    @property
+    def totals(self) -> V:
+        """Where the sums of the right operand's columns go, or null."""
+        return self.values[5]
 
     @property
     def is_at_work(self) -> bool:
@@ -207,7 +214,7 @@ class _Product:
         if self.is_narrowed:
             n = self.shape[1]
             _narrow(f, self.sums, self.result, row * n, end * n)
-        follower = Follower(self.values[3], self.values[4], self.values[5])
+        follower = Follower(self.values[3], self.values[4], self.values[6])
         with f.when(follower.task.ne(0)):
             follower.call(f, run, row, end)
 
@@ -235,11 +242,14 @@ def _narrow(f: Function, source: Array, target: Array, begin: V, end: V) -> None
 
 @dataclass(frozen=True, slots=True)
 class _Division:
-    """How a product is divided: the rows of a block, groups of panels, panels in all, how many
-    of these are read where they lie, and the elements that a packed one takes.
+    """How a product is divided: rows in blocks, each of some units of rows; groups of panels,
+    panels in all, how many of these are read where they lie, and the elements that a packed one
+    takes.
     """
 
-    rows: V
+    blocks: V
+    units: V
+    unit: V
     groups: V
     panels: V
     in_place: V
@@ -247,7 +257,12 @@ class _Division:
 
     @property
     def values(self) -> tuple[V, ...]:
-        return self.rows, self.groups, self.panels, self.in_place, self.panel_room
+        rows = self.blocks, self.units, self.unit
+        return *rows, self.groups, self.panels, self.in_place, self.panel_room
+
+    def first_row(self, f: Function, block: V) -> V:
+        """Where a block starts; the last one ends with the rows."""
+        return f.divide(self.units * block, self.blocks) * self.unit
 
 
 def _build(f: Function, env: Env, product: _Product) -> None:
@@ -256,9 +271,9 @@ def _build(f: Function, env: Env, product: _Product) -> None:
     depth = f.minimum(k, product.slice)
     panels = _up(f, n, tile.columns)
     in_place = _read_in_place(f, product)
-    blocks, tall, groups = _blocks(f, env, product, panels)
     panel_room = packing.room(tile, tile.columns, depth)
-    division = _Division(tall, groups, panels, in_place, panel_room)
+    blocks, groups = _blocks(f, env, product, panels)
+    division = _Division(*blocks, groups, panels, in_place, panel_room)
     packed_panels = panels - in_place
     # The slices that are packed at a time fit the last cache, with what else is there.
     line_bytes = f.maximum(packed_panels * (tile.columns * tile.type.itemsize), 1)
@@ -275,7 +290,7 @@ def _build(f: Function, env: Env, product: _Product) -> None:
         span = (start, end)
         with f.when(packed_panels.gt(0)):
             _pack_right(f, env, product, division, packed.get(), span)
-        _multiply(f, env, product, division, packed.get(), span, blocks)
+        _multiply(f, env, product, division, packed.get(), span)
     with f.when(is_large):
         env.free(f, packed.get())
     with f.when(product.has_more & groups.ne(1)):
@@ -296,48 +311,50 @@ def _up(f: Function, size: V, step: V | int) -> V:
 
 
 def _read_in_place(f: Function, product: _Product) -> V:
-    """How many panels are read where they lie: all that are full, where few rows are multiplied or
-    the operand is small.
+    """How many panels are read where they lie: all that are full, where the right operand fits the
+    second cache or is used by few rows, by very few where its own rows are far apart.
     """
     if not product.is_at_work:
         return f.const(0, I64)
-    m, n, k = product.shape
-    lies_in_rows = f.compare("eq", product.rhs.strides[1], 1)
-    is_small = (n * k).le(_SMALL_BYTES // product.tile.type.itemsize)
-    wanted = lies_in_rows & (m.le(_FEW_ROWS) | is_small)
-    return f.select(wanted, f.divide(n, product.tile.columns), 0)
+    tile, (m, n, k) = product.tile, product.shape
+    down, along = [f.const(stride, I64) for stride in product.rhs.strides]
+    apart = f.maximum(down, -down) * tile.type.itemsize
+    # Rows that are a power of two apart find room in one of as many lines of the cache.
+    has_room = ((apart & -apart) * f.minimum(k, product.slice)).le(caches().second)
+    is_small = (n * k * tile.type.itemsize).le(caches().second)
+    is_near = apart.le(tiles.FAR_BYTES) & has_room & (is_small | m.le(_FEW_ROWS))
+    wanted = along.eq(1) & (is_near | m.le(_TILES * tile.rows))
+    return f.select(wanted, f.divide(n, tile.columns), 0)
 
 
-def _blocks(f: Function, env: Env, product: _Product, panels: V) -> tuple[V, V, V]:
-    """How many blocks of rows there are, of how many rows each, and how many groups the panels
-    form: so that all threads have the same to do, but no more tasks than pay.
+def _blocks(f: Function, env: Env, product: _Product, panels: V) -> tuple[tuple[V, V, V], V]:
+    """How many blocks of rows there are, the units and rows of a unit that they are divided at,
+    and how many groups the panels form: so that all threads have the same to do, but no more
+    tasks than pay.
     """
     m, n, k = product.shape
     tile = product.tile
     threads = f.load(f.element(env.run, I64, int(Run.THREADS)), I64)
     affordable = f.maximum(f.divide(m * n * k, _TASK_STEPS), 1)
     workers = f.maximum(f.minimum(threads, affordable), 1)
-    most = _TILES * tile.rows
-    tall, least = f.variable(most, I64), f.variable(1 << 62, I64)
-    candidates = [f.const(count * tile.rows, I64) for count in range(_TILES, 0, -1)]
-    candidates += [_up(f, _up(f, m, workers * count), _EVEN) * _EVEN for count in (1, 2, 3)]
-    for candidate in candidates:
-        rows = f.maximum(candidate, 1)
-        longest = _up(f, _up(f, m, rows), workers) * rows
-        with f.when(longest.lt(least.get()) & rows.le(most) & workers.gt(1)):
-            least.set(longest)
-            tall.set(rows)
-    blocks = _up(f, m, tall.get())
+    whole, fine = [_up(f, _up(f, m, unit), workers) * unit for unit in (tile.rows, _EVEN)]
+    # Whole tiles are worth a little waiting.
+    is_fine = (fine * 64).lt(whole * 63)
+    unit = f.select(is_fine, f.const(_EVEN, I64), tile.rows)
+    units = _up(f, m, unit)
     # A twentieth of the time may be lost to threads that wait.
-    is_even = workers.eq(1) | f.divide(least.get() * workers * 20, 21).le(m)
+    is_even = (f.minimum(whole, fine) * workers * 20).le(m * 21)
+    # Rows can be followed only by who has all of their columns.
+    is_followed = product.has_more & units.ge(workers)
+    most = _TILES * tile.rows
+    alone, shared = _up(f, m, most), _up(f, m, workers * most) * workers
+    blocks = f.select(is_even | is_followed, shared, alone)
     affordable = f.maximum(f.divide(affordable, f.maximum(blocks, 1)), 1)
     several = f.minimum(
         f.minimum(_up(f, workers * _TASKS, f.maximum(blocks, 1)), panels), affordable
     )
-    # Rows can be followed only by who has all of their columns.
-    is_followed = product.has_more & blocks.ge(workers)
     groups = f.select(is_even | is_followed, 1, f.maximum(several, 1))
-    return blocks, tall.get(), groups
+    return (blocks, units, unit), groups
 
 
 def _pack_right(
@@ -375,7 +392,6 @@ def _multiply(
     division: _Division,
     packed: V,
     span: tuple[V, V],
-    blocks: V,
 ) -> None:
     """All tiles of some slices, added to what the slices before gave."""
     captured = [*product.values, *division.values, packed, *span]
@@ -386,7 +402,7 @@ def _multiply(
         *divided, target, first, last = given[count:]
         _Task(g, inner, here, _Division(*divided), target, (first, last)).emit(number)
 
-    env.parallel(f, blocks * division.groups, task, captured)
+    env.parallel(f, division.blocks * division.groups, task, captured)
 
 
 class _Task:
@@ -412,15 +428,16 @@ class _Task:
 
     def emit(self, number: V) -> None:
         f, division = self.f, self.division
-        m = self.product.shape[0]
         block, part = f.divide(number, division.groups), f.remainder(number, division.groups)
-        row = block * division.rows
-        rows = f.minimum(m - row, division.rows)
+        row = division.first_row(f, block)
+        rows = f.minimum(division.first_row(f, block + 1), self.product.shape[0]) - row
         low = f.divide(division.panels * part, division.groups)
         high = f.divide(division.panels * (part + 1), division.groups)
         room = f.stack(self.tile.type, self.left_room * _TILES, align=64)
         count = _TILES * self.tile.rows * self.tile.columns if self.product.kind.is_of_bytes else 1
         apart = f.stack(self.tile.type, count, align=64)
+        one = f.stack(self.tile.type)
+        f.store(f.const(1.0, self.tile.type), one)
         with f.range(*self.span, self.product.slice) as start:
             depth = f.minimum(self.span[1] - start, self.product.slice)
             with f.when(self._is_packed(high - low)):
@@ -434,9 +451,21 @@ class _Task:
                     self._add_up(here, row, panel, start)
                 else:
                     self._tiles(room, row, right, target, start, depth, self._is_packed(high - low))
+                if self.product.is_at_work:
+                    self._add_to_totals(one, block, panel, right, start, depth)
         is_done = self.span[1].eq(self.product.shape[2]) & division.groups.eq(1)
         with f.when(self.product.has_more & is_done):
             self.product.go_on(f, self.env.run, row, row + rows)
+
+    def _add_to_totals(self, one: V, block: V, panel: V, right: Lines, start: V, depth: V) -> None:
+        """Sums of a panel's columns: its product with a row of ones. Blocks take turns at this."""
+        f, tile, totals = self.f, self.tile, self.product.totals
+        with f.when(totals.ne(0)), f.when(f.remainder(panel, self.division.blocks).eq(block)):
+            column = panel * tile.columns
+            columns = f.minimum(self.product.shape[1] - column, tile.columns)
+            at = f.element(totals, tile.type, column)
+            here = Target(at, tile.columns, 1, columns, start.ne(0).to(I64))
+            tiles.multiply(f, tile, Left(one, "columns", 0), right, here, depth)
 
     def _is_packed(self, panels: V) -> V:
         """Whether the left operand is packed: if it lies apart both ways, or if it is used often
@@ -444,7 +473,7 @@ class _Task:
         """
         f = self.f
         down, across = [f.const(stride, I64) for stride in self.product.lhs.strides]
-        is_far = f.maximum(down, across).ge(_FAR_BYTES // self.tile.type.itemsize)
+        is_far = f.maximum(down, across).ge(tiles.FAR_BYTES // self.tile.type.itemsize)
         if not self.product.is_at_work:
             return down.eq(down)
         is_apart = down.ne(1) & across.ne(1)

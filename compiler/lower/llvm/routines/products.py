@@ -32,12 +32,26 @@ def multiply(
     rhs: Array,
     result: Array,
     follower: Follower | None = None,
+    totals: V | None = None,
 ) -> None:
     """The product of a matrix [m, k] and a matrix [k, n] into a row-major one [m, n], in the way
-    that is theirs; a follower goes on with its rows.
+    that is theirs; a follower goes on with its rows. The sums of the right one's columns go to
+    `totals`, if that is given.
     """
     kinds = Kinds(lhs.dtype, rhs.dtype, result.dtype)
-    _WAYS[way.name](f, env, _Product(kinds, lhs, rhs, result, follower))
+    if totals is not None and way.name != "gemm":
+        _sum_columns(f, env, rhs, totals)
+    _WAYS[way.name](f, env, _Product(kinds, lhs, rhs, result, follower, totals))
+
+
+def _sum_columns(f: Function, env: Env, matrix: Array, totals: V) -> None:
+    """The sums of a matrix's columns, as its product with ones."""
+    one = f.stack(matrix.type)
+    f.store(f.const(1.0, matrix.type), one)
+    depth, columns = matrix.shape
+    ones = Array(one, matrix.dtype, (depth,), (0,))
+    made = contiguous(f, totals, matrix.dtype, (columns,))
+    multiply_vector(f, env, copies.turned(matrix), ones, made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +63,7 @@ class _Product:
     rhs: Array
     result: Array
     follower: Follower | None = None
+    totals: V | None = None
 
 
 _Build: TypeAlias = Callable[[Function, Env, _Product], None]
@@ -145,7 +160,8 @@ def _by_panels(f: Function, env: Env, product: _Product) -> None:
 def _by_own(f: Function, env: Env, product: _Product) -> None:
     """Our own code for large products."""
     if product.kinds.gemm is not None:
-        gemm.call(f, env, product.lhs, product.rhs, product.result, product.follower)
+        arrays = product.lhs, product.rhs, product.result
+        gemm.call(f, env, *arrays, product.follower, product.totals)
     else:
         _by_panels(f, env, product)
 

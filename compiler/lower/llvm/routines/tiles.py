@@ -21,6 +21,8 @@ from weft.compiler.lower.llvm.types import I32, I64, PTR, VOID, Type
 
 _WIDEST: Final = 2  # vectors of a tile's row
 _SHARED_BASE: Final = 3  # rows that one address register serves
+FAR_BYTES: Final = 4096  # between lines that the machine does not fetch ahead by itself
+_AHEAD: Final = 16  # lines that are fetched ahead then
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,22 +208,46 @@ def _emit(
     height, width = shape
     zero = f.const(0.0, tile.vector)
     sums = [[f.variable(zero) for _ in range(width)] for _ in range(height)]
-    with f.range(0, depth) as term:
-        start = f.element(right.pointer, tile.type, f.mul(term, right.step))
-        line = [
-            f.load(f.element(start, tile.type, part * tile.lanes), tile.vector)
-            for part in range(width)
-        ]
-        for row in range(height):
-            x = f.splat(factor(term, row), tile.lanes)
-            for total, y in zip(sums[row], line, strict=True):
-                total.set(f.fma(x, y, total.get()))
+    if width == _WIDEST:
+        far = f.const(right.step, I64).ge(FAR_BYTES // tile.type.itemsize)
+        with f.otherwise(far) as choice:
+            _add_terms(f, tile, sums, factor, right, depth, _AHEAD)
+            choice.otherwise()
+            _add_terms(f, tile, sums, factor, right, depth)
+    else:
+        _add_terms(f, tile, sums, factor, right, depth)
     # Only the last vector can have lanes without a column.
     left = f.const(target.columns, I64) - (width - 1) * tile.lanes
     mask = below(f, left, tile.lanes)
     adds = f.const(target.adds, I64).ne(0)
     for row in range(height):
         _store(f, tile, sums[row], target, row, mask, adds)
+
+
+def _add_terms(
+    f: Function,
+    tile: Tile,
+    sums: Sequence[Sequence[Variable]],
+    factor: Callable[[V, int], V],
+    right: Lines,
+    depth: V,
+    ahead: int = 0,
+) -> None:
+    """Add all terms to the sums; the lines of the right operand may be asked for some terms
+    ahead, beyond the last one too, which does no harm.
+    """
+    parts = [part * tile.lanes for part in range(len(sums[0]))]
+    with f.range(0, depth) as term:
+        start = f.element(right.pointer, tile.type, f.mul(term, right.step))
+        line = [f.load(f.element(start, tile.type, part), tile.vector) for part in parts]
+        if ahead:
+            later = f.element(start, tile.type, f.mul(f.const(ahead, I64), right.step))
+            for part in parts:
+                memory.prefetch(f, f.element(later, tile.type, part))
+        for row, totals in enumerate(sums):
+            x = f.splat(factor(term, row), tile.lanes)
+            for total, y in zip(totals, line, strict=True):
+                total.set(f.fma(x, y, total.get()))
 
 
 def _store(

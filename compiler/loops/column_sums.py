@@ -1,0 +1,126 @@
+"""Sums of an operand's columns that a matrix product makes beside its own: bias gradients.
+
+The gradient of a weight is a product with a cotangent, the gradient of its bias the sum of the same
+cotangent over the same axes: one more row of the product, of ones. Where both are wanted, they
+become one op, so that the cotangent is not read again. It exists below the graph's passes only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from weft.compiler.ir import dtypes
+from weft.compiler.ir.attributes import INTS
+from weft.compiler.ir.graph import Graph, Op, Region, Result, Value
+from weft.compiler.ir.opdef import OpDef
+from weft.compiler.ir.types import ArrayType
+from weft.compiler.ir.walk import Rewriter
+from weft.compiler.loops.followers import product_shape
+from weft.compiler.loops.products import is_widened
+from weft.compiler.ops.contraction import dot_general
+from weft.compiler.ops.precision import Array
+from weft.compiler.ops.reduction import reduce_sum
+
+LEAST_ROWS: Final = 16  # of a product to which one more costs little
+LEAST_TERMS: Final = 16
+LEAST_STEPS: Final = 1 << 18  # multiplications of a product that has tiles
+
+Rule: TypeAlias = Callable[[Op, Rewriter], Sequence[Value] | None]
+_Axes: TypeAlias = tuple[int, ...]
+
+
+def _infer(
+    lhs: ArrayType, rhs: ArrayType, *, lhs_contract: _Axes, rhs_contract: _Axes
+) -> tuple[ArrayType, ArrayType]:
+    axes = {"lhs_contract": lhs_contract, "rhs_contract": rhs_contract}
+    (product,) = _only(dot_general.infer(lhs, rhs, **axes, lhs_batch=(), rhs_batch=(), dtype=None))
+    (sums,) = _only(reduce_sum.infer(rhs, axes=tuple(sorted(rhs_contract))))
+    return product, sums
+
+
+def _only(types: ArrayType | Sequence[ArrayType]) -> Sequence[ArrayType]:
+    return (types,) if isinstance(types, ArrayType) else types
+
+
+def _reference(
+    lhs: Array, rhs: Array, *, lhs_contract: _Axes, rhs_contract: _Axes
+) -> tuple[Array, Array]:
+    axes = {"lhs_contract": lhs_contract, "rhs_contract": rhs_contract}
+    product: Array = dot_general.reference(lhs, rhs, **axes, lhs_batch=(), rhs_batch=(), dtype=None)
+    sums: Array = reduce_sum.reference(rhs, axes=tuple(sorted(rhs_contract)))
+    return product, sums
+
+
+dot_general_sums: Final = OpDef(
+    name="dot_general_sums",
+    doc="dot_general without batch axes, and the sums of rhs over its contracted axes.",
+    operands=("lhs", "rhs"),
+    attributes={"lhs_contract": INTS, "rhs_contract": INTS},
+    infer=_infer,
+    reference=_reference,
+)
+
+
+def share_sums(graph: Graph) -> Rule:
+    """The rule that lets products make the sums of their right operands, for the ops of a graph."""
+    partners: dict[Op, Op] = {}
+    for region in graph.regions():
+        partners |= _partners(region)
+    made: dict[Op, Value] = {}
+
+    def rule(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+        if op in made:
+            return [made.pop(op)]
+        if op not in partners:
+            return None
+        partner = partners[op]
+        product = op if op.name == "dot_general" else partner
+        axes = {name: product.attributes[name] for name in ("lhs_contract", "rhs_contract")}
+        both = dot_general_sums.emit(*[rewriter.value(x) for x in product.operands], **axes)
+        own, made[partner] = both if product is op else reversed(both)
+        return [own]
+
+    return rule
+
+
+def _partners(region: Region) -> dict[Op, Op]:
+    """Of each pair of a product and a sum the one that comes first, with the other."""
+    place = {op: number for number, op in enumerate(region.ops)}
+    sums = {
+        (op.operands[0], frozenset(op.attributes["axes"])): op
+        for op in region.ops
+        if op.name == "reduce_sum"
+    }
+    found: dict[Op, Op] = {}
+    for op in region.ops if sums else ():
+        if not _is_fit(op):
+            continue
+        key = op.operands[1], frozenset(op.attributes["rhs_contract"])
+        total = sums.get(key)
+        if total is None:
+            continue
+        if place[op] < place[total]:
+            found[op] = sums.pop(key)
+        elif all(_is_there(operand, place, place[total]) for operand in op.operands):
+            found[total] = op
+            del sums[key]
+    return found
+
+
+def _is_fit(op: Op) -> bool:
+    """Whether a product is one of those with tiles, large enough for one more row."""
+    if op.name != "dot_general" or op.attributes["lhs_batch"] or op.attributes["dtype"]:
+        return False
+    if op.results[0].type.dtype not in (dtypes.f32, dtypes.f64):
+        return False
+    rows, columns, terms = product_shape(op)
+    if not (isinstance(rows, int) and isinstance(columns, int) and isinstance(terms, int)):
+        return False
+    is_large = rows >= LEAST_ROWS and terms >= LEAST_TERMS and rows * columns * terms > LEAST_STEPS
+    return is_large and columns > 1 and not all(map(is_widened, op.operands))
+
+
+def _is_there(value: Value, place: dict[Op, int], before: int) -> bool:
+    """Whether a value is made before a place of the region."""
+    return not isinstance(value, Result) or place.get(value.op, -1) < before
