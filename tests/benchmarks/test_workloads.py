@@ -14,6 +14,7 @@ from benchmarks.measure import as_numpy, difference
 from benchmarks.namespaces import numpy as numpy_names
 from benchmarks.namespaces import weft as weft_names
 from benchmarks.peers import PEERS, prepared
+from benchmarks.registry import WORKLOADS
 from benchmarks.trees import leaves, tree_map
 from benchmarks.workload import (
     BETA1,
@@ -24,7 +25,6 @@ from benchmarks.workload import (
     Unsupported,
     Workload,
 )
-from benchmarks.workloads import WORKLOADS
 
 TURNS = [workload for workload in WORKLOADS.values() if isinstance(workload, Workload)]
 LONG = {"adbench-hand", "adbench-lstm", "cnn", "gcn", "gpt", "gru-gradient", "vae", "vit", "pinn"}
