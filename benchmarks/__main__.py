@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks.peers import DEFAULT, HINT, QUICK, installed
+from benchmarks.registry import WORKLOADS
 from benchmarks.results import Report, Row, machine
 from benchmarks.runner import Options, Task, run, steps_of
 from benchmarks.workload import AnyWorkload, Workload
-from benchmarks.workloads import WORKLOADS
 
 
 def parser() -> argparse.ArgumentParser:

@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers import PEERS
+from benchmarks.registry import MODULE_OF, WORKLOADS
 from benchmarks.results import First, Outcome, Row
 from benchmarks.worker import MARK
 from benchmarks.workload import AnyWorkload, ProcessWorkload, Workload
-from benchmarks.workloads import WORKLOADS
 
 ANY = "tiny-call"  # a workload that every contender manages
 Task = tuple[str, str]  # workload, label
@@ -278,7 +278,7 @@ def _first(
     after_small: bool = False,
 ) -> First:
     task: dict[str, Any] = {"mode": "first", "workload": name, "label": label}
-    task |= {"contender": contender, "after_small": after_small}
+    task |= {"contender": contender, "after_small": after_small, "module": MODULE_OF[name]}
     *_, message = Worker(task, options, _caches(caches)).lines()
     return First(**message)
 
@@ -296,8 +296,9 @@ def _probed(workload: ProcessWorkload, label: str, options: Options, folder: Pat
             if contender in row.outcomes:
                 continue
             task = {"mode": "probe", "workload": workload.name, "label": label}
+            task |= {"contender": contender, "module": MODULE_OF[workload.name]}
             try:
-                messages = list(Worker({**task, "contender": contender}, options, caches).lines())
+                messages = list(Worker(task, options, caches).lines())
                 samples[contender].append(messages[-1]["found"])
             except Crash as crash:
                 row.outcomes[contender] = Outcome(failed=crash.message)

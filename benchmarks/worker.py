@@ -8,6 +8,7 @@ runner knows whom to blame if the process ends there.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -23,6 +24,12 @@ def say(**message: Any) -> None:
     print(MARK + json.dumps(message), flush=True)
 
 
+def workload_of(task: dict[str, Any]) -> Any:
+    """The workload of a task, without loading the others."""
+    module = importlib.import_module(task["module"])
+    return next(each for each in module.WORKLOADS if each.name == task["workload"])
+
+
 def size_of(workload: Any, label: str) -> Any:
     """The size with this label: one of the workload's, of its growth by n, or the small one."""
     if label in workload.sizes:
@@ -35,7 +42,7 @@ def size_of(workload: Any, label: str) -> Any:
 
 def take_turns(task: dict[str, Any]) -> None:
     """All contenders at each of the tasks."""
-    from benchmarks.workloads import WORKLOADS
+    from benchmarks.registry import WORKLOADS
 
     for name, label in task["tasks"]:
         workload = WORKLOADS[name]
@@ -125,11 +132,8 @@ def first_result(task: dict[str, Any]) -> None:
     started = float(os.environ["BENCHMARK_STARTED"])
     from benchmarks.measure import forget_high_water, high_water_bytes, resident_bytes
     from benchmarks.peers import prepared
-    from benchmarks.workload import Workload
-    from benchmarks.workloads import WORKLOADS
 
-    workload = WORKLOADS[task["workload"]]
-    assert isinstance(workload, Workload)
+    workload = workload_of(task)
     size = size_of(workload, task["label"])
     begin = time.perf_counter()
     inputs = workload.arguments(size)
@@ -150,11 +154,7 @@ def first_result(task: dict[str, Any]) -> None:
 
 def probe(task: dict[str, Any]) -> None:
     """One measurement of a workload that is about whole processes."""
-    from benchmarks.workload import ProcessWorkload
-    from benchmarks.workloads import WORKLOADS
-
-    workload = WORKLOADS[task["workload"]]
-    assert isinstance(workload, ProcessWorkload)
+    workload = workload_of(task)
     say(found=workload.probe(task["contender"], size_of(workload, task["label"])))
 
 

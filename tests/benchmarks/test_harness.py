@@ -46,7 +46,7 @@ def wrong(workload: Workload, size: Any, inputs: Any) -> Any:
 
 @pytest.fixture
 def toys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.workloads.WORKLOADS", {"toy": toy()})
+    monkeypatch.setattr("benchmarks.registry.WORKLOADS", {"toy": toy()})
     monkeypatch.setattr(runner, "WORKLOADS", {"toy": toy()})
     known = dict(peers.PEERS)
     for name, prepare in (("broken", broken), ("unable", unable), ("wrong", wrong)):
@@ -97,10 +97,10 @@ def test_a_contender_that_ends_its_process_is_left_out_of_the_next(
 
 
 def test_a_process_that_ends_early_says_why() -> None:
-    task = {"mode": "probe", "workload": "no such workload"}
+    task = {"mode": "probe", "workload": "none", "module": "benchmarks.no_such_module"}
     with pytest.raises(Crash) as caught:
         list(Worker(task, Options(("weft",), threads=1)).lines())
-    assert "KeyError" in caught.value.message
+    assert "ModuleNotFoundError" in caught.value.message
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from benchmarks.measure import as_numpy, difference
 from benchmarks.namespaces import numpy as numpy_names
 from benchmarks.namespaces import weft as weft_names
 from benchmarks.peers import PEERS, prepared
+from benchmarks.registry import WORKLOADS
 from benchmarks.trees import leaves, tree_map
 from benchmarks.workload import (
     BETA1,
@@ -24,7 +25,6 @@ from benchmarks.workload import (
     Unsupported,
     Workload,
 )
-from benchmarks.workloads import WORKLOADS
 
 TURNS = [workload for workload in WORKLOADS.values() if isinstance(workload, Workload)]
 LONG = {"adbench-hand", "adbench-lstm", "cnn", "gcn", "gpt", "gru-gradient", "vae", "vit", "pinn"}
@@ -40,6 +40,14 @@ def marked(workloads: list[Workload]) -> list[Any]:
 
 PLAIN = marked([workload for workload in TURNS if not workload.form.numbers])
 DERIVED = marked([workload for workload in TURNS if workload.form.numbers])
+OTHERS = [
+    pytest.param(name, workload, id=f"{name}-{workload.name}")
+    for name, peer in PEERS.items()
+    for workload in TURNS
+    if name not in ("weft", "numpy", "torch.compile", "pytensor")  # the last two take minutes
+    and peer.is_installed
+    and not peer.reason_against(workload)
+]
 PROBES = [workload for workload in WORKLOADS.values() if isinstance(workload, ProcessWorkload)]
 
 
@@ -68,12 +76,8 @@ def test_weft_and_numpy_agree(workload: Workload) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workload", TURNS, ids=name_of)
-@pytest.mark.parametrize("contender", [name for name in PEERS if name not in ("weft", "numpy")])
+@pytest.mark.parametrize(("contender", "workload"), OTHERS)
 def test_other_peers_agree_where_they_are_installed(contender: str, workload: Workload) -> None:
-    peer = PEERS[contender]
-    if not peer.is_installed or peer.reason_against(workload):
-        pytest.skip(peer.reason_against(workload) or f"{contender} is not installed")
     inputs = workload.arguments(workload.small)
     try:
         theirs = as_numpy(prepared(contender, workload, workload.small, inputs)())
