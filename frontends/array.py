@@ -7,6 +7,7 @@ protocols) and explains itself where it cannot, because its value is not known y
 from __future__ import annotations
 
 import functools
+import inspect
 import linecache
 from collections.abc import Callable, Iterator
 from types import EllipsisType
@@ -23,6 +24,7 @@ from weft.frontends import views
 from weft.frontends.arguments import Scalar
 from weft.frontends.functions import core, indexing
 from weft.frontends.functions.namespace import BY_NUMPY, GENERALISED, MAIN
+from weft.frontends.functions.refusals import refusal
 from weft.frontends.functions.ufuncs import apply_operator, apply_ufunc, emitter
 from weft.frontends.trace import (
     ArrayLike,
@@ -34,10 +36,12 @@ from weft.frontends.trace import (
     located,
     user_line,
 )
-from weft.frontends.ufunc_methods import apply_ufunc_method
+from weft.frontends.ufunc_methods import apply_ufunc_method, write_into
 from weft.frontends.views import Viewed
 
-_IN_PLACE: Final = frozenset(("fill_diagonal", "put_along_axis"))
+_IN_PLACE: Final = frozenset(
+    ("fill_diagonal", "put_along_axis", "copyto", "place", "put", "putmask")
+)
 """NumPy functions that write to their first argument."""
 
 _INTO_NUMPY: Final = (
@@ -107,7 +111,7 @@ def _method(name: str) -> Callable[..., Any]:
     function = MAIN[name]
 
     def method(self: TracedArray, *args: Any, **kwargs: Any) -> Any:
-        return located(function, self, *args, **kwargs)
+        return _call_in_place_of_numpy(function, (self, *args), kwargs)
 
     method.__name__ = name
     method.__doc__ = f"As `numpy.ndarray.{name}`."
@@ -117,13 +121,42 @@ def _method(name: str) -> Callable[..., Any]:
 def _call_in_place_of_numpy(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """Call the traced version of a function; an argument that it does not have is refused."""
+    """Call the traced version of a function; an argument that it does not have is refused.
+
+    Its result is written to the array of `out=`, if there is one.
+    """
+    target, args, kwargs = _without_out(function, args, kwargs)
     try:
-        return located(function, *args, **kwargs)
+        result = located(function, *args, **kwargs)
+        if target is None:
+            return result
+        return located(write_into, target, result, f"numpy.{function.__name__}")
     except TypeError as error:
         if isinstance(error, WeftError) or "argument" not in str(error):
             raise
         raise core.trace_error(f"the traced version of numpy's {error}") from None
+
+
+def _without_out(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The array of `out=`, or None, and the other arguments."""
+    kwargs = dict(kwargs)
+    target = kwargs.pop("out", None)
+    place = _place_of_out(function)
+    if place is not None and place < len(args):
+        target, args = args[place], (*args[:place], None, *args[place + 1 :])
+    target = target[0] if isinstance(target, tuple) and len(target) == 1 else target
+    return (None if target is np._NoValue else target), args, kwargs
+
+
+@functools.cache
+def _place_of_out(function: Callable[..., Any]) -> int | None:
+    """Which argument by position is `out=`."""
+    for place, parameter in enumerate(inspect.signature(function).parameters.values()):
+        if parameter.name == "out" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            return place
+    return None
 
 
 class TracedArray(Viewed):
@@ -250,8 +283,12 @@ class TracedArray(Viewed):
         if ufunc in GENERALISED and method == "__call__":
             return _call_in_place_of_numpy(GENERALISED[ufunc], inputs, kwargs)
         if emitter(ufunc) is None:
-            home = "numpy." if hasattr(np, ufunc.__name__) else "the ufunc "
-            raise core.trace_error(f"{home}{ufunc.__name__} is not supported on traced arrays")
+            if hasattr(np, ufunc.__name__):
+                raise core.trace_error(refusal(ufunc.__name__))
+            raise core.trace_error(
+                f"the ufunc {ufunc.__name__} is not supported on traced arrays; write it with "
+                "functions of NumPy, or call it with wf.callback"
+            )
         return located(apply_ufunc_method, ufunc, method, inputs, kwargs)
 
     def __array_function__(
@@ -260,8 +297,11 @@ class TracedArray(Viewed):
         ours = BY_NUMPY.get(function)
         name = getattr(function, "__name__", str(function))
         if ours is None:
+            raise core.trace_error(refusal(name, function.__module__))
+        if name in _IN_PLACE and args and not isinstance(args[0], TracedArray):
             raise core.trace_error(
-                f"{function.__module__}.{name} is not supported on traced arrays"
+                f"numpy.{name} writes to a NumPy array from inside a trace; make it with "
+                f"weft.numpy.zeros or np.zeros_like(x), or use the result of weft.numpy.{name}"
             )
         base = args[0] if args and isinstance(args[0], TracedArray) else None
         if base is not None and name in views.FUNCTIONS:
@@ -421,6 +461,11 @@ class TracedArray(Viewed):
     diagonal = _method("diagonal")
     searchsorted = _method("searchsorted")
     nonzero = _method("nonzero")
+
+    def put(self, indices: ArrayLike, values: ArrayLike, mode: str = "raise") -> None:
+        """As `numpy.ndarray.put`: a write in place."""
+        made = located(MAIN["put"], self, indices, values, mode)
+        self.assign(made.value, "x = weft.numpy.put(x, i, v)")
 
     def compress(self, condition: ArrayLike, axis: int | None = None) -> Any:
         """As `numpy.ndarray.compress`."""

@@ -1,9 +1,9 @@
 """Factorisations and solves of matrices, batched over leading axes, in f32, f64, c64 and c128.
 
-Nothing raises, and no matrix of a batch touches another: cholesky, eigh and svd of a matrix that
-has no answer (not positive definite, not finite, no convergence) are NaN throughout; a singular
-matrix makes solves divide by zero. Determinant, inverse, pseudo-inverse and matrix exponential are
-compositions in the frontend. What their derivatives mean stands in `linalg_rules`.
+Nothing raises, and no matrix of a batch touches another: cholesky, eigh, eig and svd of a matrix
+that has no answer (not positive definite, not finite, no convergence) are NaN throughout; a
+singular matrix makes solves divide by zero. Determinant, inverse, pseudo-inverse and matrix
+exponential are compositions in the frontend. What their derivatives mean stands in `linalg_rules`.
 """
 
 from __future__ import annotations
@@ -319,6 +319,31 @@ eigh = OpDef(
 )
 
 
+def _infer_eig(a: ArrayType) -> tuple[ArrayType, ArrayType]:
+    _require_square(a)
+    element = dtypes.promote(a.dtype, dtypes.c64)
+    return ArrayType(element, a.shape[:-1]), ArrayType(element, a.shape)
+
+
+def _reference_eig(a: Array) -> Any:
+    # NumPy's results are real where all values are; whether they are depends on the matrix.
+    element = np.result_type(a.dtype, np.complex64)
+    found = _nan_where_impossible(lambda part: tuple(np.linalg.eig(part)), a)
+    return _map_parts(lambda part: part.astype(element), found)
+
+
+eig = OpDef(
+    name="eig",
+    doc="(eigenvalues, right eigenvectors as columns of length 1) of a general matrix, complex "
+    "always, in no order; the largest element of a complex vector is real.",
+    operands=("a",),
+    infer=_infer_eig,
+    reference=_reference_eig,
+    jvp=linalg_rules.eig_jvp,
+    batch=linalg_rules.batch_alone,
+)
+
+
 def _infer_svd(a: ArrayType, *, full: bool) -> tuple[ArrayType, ArrayType, ArrayType]:
     rows, columns = _require_matrices(a)
     batch = a.shape[:-2]
@@ -344,4 +369,4 @@ svd = OpDef(
     batch=linalg_rules.batch_alone,
 )
 
-OPS: Final = (cholesky, triangular_solve, solve, lu, slogdet, qr, eigh, svd)
+OPS: Final = (cholesky, triangular_solve, solve, lu, slogdet, qr, eigh, eig, svd)

@@ -205,6 +205,36 @@ def eigh_jvp(op: Op, tangents: Sequence[Maybe]) -> list[Maybe]:
     return [_column_products(v, moved), dv]
 
 
+def eig_jvp(op: Op, tangents: Sequence[Maybe]) -> list[Maybe]:
+    """dw = diag(M) and dV = V (F * M) with M = V^-1 da V and F_ij = 1 / (w_j - w_i), 0 where these
+    are near, less what would change the length of a vector or turn its largest element, which
+    LAPACK makes real.
+    """
+    w, v = op.results
+    sizes, rank = v.type.shape, v.type.rank
+    da = _as_dtype_of(_only(tangents), v)
+    inner = linalg.solve(v, _matmul(da, v))
+    dw = reduction.reduce_sum(_keep(logic.eq(*_positions(inner)), inner), axes=(rank - 2,))
+    gaps = arithmetic.sub(_per_column(w, sizes), _per_row(w, sizes))
+    moved = _matmul(v, arithmetic.mul(inner, _safe_reciprocal(gaps, _negligible(w))))
+    along = _as_dtype_of(_column_products(v, moved), v)
+    moved = arithmetic.sub(moved, _scaled_columns(v, along))
+    return [dw, arithmetic.sub(moved, _scaled_columns(v, _turn_of_largest(v, moved)))]
+
+
+def _turn_of_largest(vectors: Value, tangents: Value) -> Value:
+    """i times the rate at which the largest element of each column turns in the complex plane."""
+    rank, real = vectors.type.rank, vectors.type.dtype.real
+    place = reduction.argmax(arithmetic.abs_(vectors), axis=rank - 2)
+    row = shape.iota(dtype=place.type.dtype, shape=vectors.type.shape, axis=rank - 2)
+    is_largest = logic.eq(row, _per_column(place, vectors.type.shape))
+    # The elements beside it are read as 0 / 1.
+    length = logic.select(is_largest, conversion.real(vectors), constant(1, real))
+    turn = _keep(is_largest, arithmetic.div(conversion.imag(tangents), length))
+    total = reduction.reduce_sum(turn, axes=(rank - 2,))
+    return conversion.complex_(constant(0, real), total)
+
+
 def svd_jvp(op: Op, tangents: Sequence[Maybe]) -> list[Maybe]:
     """ds = Re diag(P), dU = U (X + Y) / 2 and dV = V (X - Y) / 2, with P = U^H da V,
     X_ij = (P + P^H)_ij / (s_j - s_i) and Y_ij = (P - P^H)_ij / (s_j + s_i), 0 where these are near
@@ -291,7 +321,7 @@ def _real(value: Value) -> Value:
 
 
 def _as_dtype_of(value: Value, like: Value) -> Value:
-    """Real numbers in the dtype of others, which may be complex."""
+    """Numbers in the dtype of others, which may be complex."""
     if value.type.dtype is like.type.dtype:
         return value
     return conversion.complex_(value, helpers.number(0, value))
@@ -378,7 +408,7 @@ def _negligible(values: Value) -> Value:
     sizes = arithmetic.abs_(values)
     total = reduction.reduce_sum(sizes, axes=(values.type.rank - 1,))
     unit = float(np.finfo(values.type.dtype.numpy).eps)
-    return arithmetic.mul(total, helpers.number(16 * unit, values))
+    return arithmetic.mul(total, helpers.number(16 * unit, total))
 
 
 def _safe_reciprocal(values: Value, negligible: Value, numerator: float = 1.0) -> Value:

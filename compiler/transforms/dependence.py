@@ -425,7 +425,7 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
             ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "linear_recurrence"),
             cumulated,
         ),
-        **dict.fromkeys(("cholesky", "lu", "slogdet", "qr", "eigh", "svd"), per_matrix),
+        **dict.fromkeys(("cholesky", "lu", "slogdet", "qr", "eigh", "eig", "svd"), per_matrix),
         "solve": solved,
         "triangular_solve": solved,
     }

@@ -27,7 +27,7 @@ from weft.frontends.functions.core import (
     reshape,
     wrap,
 )
-from weft.frontends.functions.einsums import einsum, einsum_path
+from weft.frontends.functions.einsums import einsum
 from weft.frontends.functions.labels import Labels, Term, contract
 from weft.frontends.functions.magnitude import conjugate
 from weft.frontends.functions.pieces import stack_values
@@ -37,7 +37,6 @@ __all__ = [
     "cross",
     "dot",
     "einsum",
-    "einsum_path",
     "inner",
     "kron",
     "matmul",

@@ -19,8 +19,10 @@ from weft.frontends.trace import ArrayLike, Tracer
 
 __all__ = [
     "array",
+    "asanyarray",
     "asarray",
     "ascontiguousarray",
+    "asfortranarray",
     "copy",
     "empty",
     "empty_like",
@@ -28,6 +30,7 @@ __all__ = [
     "full_like",
     "ones",
     "ones_like",
+    "require",
     "zeros",
     "zeros_like",
 ]
@@ -85,6 +88,31 @@ def ascontiguousarray(a: ArrayLike, dtype: object = None, *, like: object = None
     """As `numpy.ascontiguousarray`: at least rank 1."""
     made = asarray(a, dtype)
     return made if made.type.rank else wrap(core.reshape(made.value, (1,)))
+
+
+def asanyarray(
+    a: ArrayLike,
+    dtype: object = None,
+    order: str | None = None,
+    *,
+    device: str | None = None,
+    copy: bool | None = None,
+    like: object = None,
+) -> Tracer:
+    """As `asarray`: there are no other classes of traced arrays."""
+    return asarray(a, dtype, order, device=device, copy=copy)
+
+
+def asfortranarray(a: ArrayLike, dtype: object = None, *, like: object = None) -> Tracer:
+    """As `asarray`: memory has no order in a trace."""
+    return asarray(a, dtype)
+
+
+def require(
+    a: ArrayLike, dtype: object = None, requirements: object = None, *, like: object = None
+) -> Tracer:
+    """As `asarray`: what `requirements` asks of memory means nothing in a trace."""
+    return asarray(a, dtype)
 
 
 def copy(a: ArrayLike, order: str = "K", subok: bool = False) -> Tracer:

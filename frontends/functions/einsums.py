@@ -18,7 +18,7 @@ from weft.frontends.functions.core import check_no, lift, promote, trace_error, 
 from weft.frontends.functions.labels import Label, Labels, Path, Term, contract
 from weft.frontends.trace import ArrayLike, Tracer
 
-__all__ = ["einsum", "einsum_path"]
+__all__ = ["einsum"]
 
 Subscripts = list["Label | EllipsisType"]
 
@@ -51,14 +51,6 @@ def einsum(
     except ShapeError as error:
         types = ", ".join(str(value.type) for value in values)
         raise error.at(trace_error("").location, f"einsum of {types}") from None
-
-
-def einsum_path(*operands: Any, **options: Any) -> None:
-    """Refused: it is a question about a contraction, with no traced answer."""
-    raise trace_error(
-        "einsum_path has no meaning on traced arrays; einsum chooses its path itself, or takes one "
-        "by optimize="
-    )
 
 
 def _values(arrays: Sequence[ArrayLike], dtype: object) -> list[Value]:

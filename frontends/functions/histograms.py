@@ -15,15 +15,16 @@ from weft.compiler.ir.graph import Constant, Value
 from weft.compiler.ops import ordering, reduction
 from weft.compiler.ops.arithmetic import add, div, mul, sub
 from weft.compiler.ops.indexing import scatter
-from weft.compiler.ops.logic import eq, lt, select
+from weft.compiler.ops.logic import and_, eq, lt, select
 from weft.compiler.ops.shape import reverse
-from weft.frontends.functions.along import element
+from weft.frontends.functions.along import element, stretch
 from weft.frontends.functions.core import (
     as_size,
     cast,
     full,
     inexact_dtype,
     lift,
+    product,
     promote,
     reshape,
     result_dtype,
@@ -31,11 +32,18 @@ from weft.frontends.functions.core import (
     trace_error,
     wrap,
 )
-from weft.frontends.functions.pieces import iota, slice_axis
+from weft.frontends.functions.pieces import iota, slice_axis, unstack_value
 from weft.frontends.functions.reducing import SUM, reduce, wide_dtype
 from weft.frontends.trace import ArrayLike, Tracer
 
-__all__ = ["bincount", "digitize", "histogram", "histogram_bin_edges"]
+__all__ = [
+    "bincount",
+    "digitize",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "histogramdd",
+]
 
 
 def bincount(
@@ -135,15 +143,91 @@ def histogram(
     count = edges.type.shape[0] - 1
     common = result_dtype(a, wrap(edges))
     flat, table = _flatten(lift(a, common)), cast(edges, common)
-    places = ordering.searchsorted(table, flat, side="right")
-    at_end = eq(flat, element(table, 0, count))
-    places = select(at_end, size_value(count, dtypes.i64), places)
-    # Values below the first edge have place 0; one before them is the huge number that no bin has.
-    bin_of = cast(sub(places, constant(1, dtypes.i64)), dtypes.u64)
+    # Values below the first edge have place -1, which as the huge number is that of no bin.
+    bin_of = cast(_bin_of(flat, table, count), dtypes.u64)
     updates = _histogram_weights(flat, weights)
     empty = full((count,), 0, updates.type.dtype)
     counts = scatter(empty, updates, bin_of, axes=(0,), kind="add", mode="fill")
     return wrap(_density(counts, edges) if density else counts), wrap(edges)
+
+
+def histogram2d(
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: Any = 10,
+    range: Any = None,
+    density: bool | None = None,
+    weights: ArrayLike | None = None,
+) -> tuple[Tracer, Tracer, Tracer]:
+    """As `numpy.histogram2d`, for numbers of bins or given edges."""
+    if not isinstance(bins, int | np.integer) and len(bins) not in (1, 2):
+        bins = [bins, bins]
+    counts, (x_edges, y_edges) = histogramdd([x, y], bins, range, density, weights)
+    return counts, x_edges, y_edges
+
+
+def histogramdd(
+    sample: Any,
+    bins: Any = 10,
+    range: Any = None,
+    density: bool | None = None,
+    weights: ArrayLike | None = None,
+) -> tuple[Tracer, tuple[Tracer, ...]]:
+    """As `numpy.histogramdd`, for numbers of bins or given edges; NaN falls into no bin."""
+    columns = _columns(sample)
+    each = [bins] * len(columns) if isinstance(bins, int | np.integer) else list(bins)
+    limits = [None] * len(columns) if range is None else list(range)
+    if not len(each) == len(limits) == len(columns):
+        raise ShapeError(f"histogramdd: there are {len(columns)} coordinates, {len(each)} bins")
+    edges = [_edges(wrap(c), b, r) for c, b, r in zip(columns, each, limits, strict=True)]
+    sizes = [edge.type.shape[0] - 1 for edge in edges]
+    total = product(sizes)
+    place: Value = constant(0, dtypes.i64)
+    inside: Value = constant(True, dtypes.bool_)
+    for column, edge, size in zip(columns, edges, sizes, strict=True):
+        own = _bin_of(column, edge, size)
+        is_in = lt(cast(own, dtypes.u64), size_value(size, dtypes.u64))
+        place, inside = add(mul(place, size_value(size, dtypes.i64)), own), and_(inside, is_in)
+    outside = size_value(total, dtypes.i64)
+    updates = cast(_histogram_weights(columns[0], weights), dtypes.f64)
+    empty = full((total,), 0, dtypes.f64)
+    places = select(inside, place, outside)
+    counts = scatter(empty, updates, places, axes=(0,), kind="add", mode="fill")
+    shaped = reshape(counts, tuple(sizes))
+    if density:
+        shaped = _density_of_all(shaped, edges)
+    return wrap(shaped), tuple([wrap(edge) for edge in edges])
+
+
+def _columns(sample: Any) -> list[Value]:
+    """The coordinates of points: given as columns of an array, or as a list of arrays."""
+    if isinstance(sample, list | tuple):
+        return [lift(column) for column in sample]
+    value = lift(sample)
+    if value.type.rank == 1:
+        return [value]
+    if value.type.rank != 2:
+        raise ShapeError(f"histogramdd: points are rows of an array of rank 2, got {value.type}")
+    return unstack_value(value, 1)
+
+
+def _bin_of(column: Value, edges: Value, count: Size) -> Value:
+    """The bin of each number, -1 or `count` if there is none; the last bin has its right edge."""
+    common = dtypes.promote(column.type.dtype, edges.type.dtype)
+    column, table = cast(column, common), cast(edges, common)
+    places = ordering.searchsorted(table, column, side="right")
+    at_end = eq(column, element(table, 0, count))
+    return sub(select(at_end, size_value(count, dtypes.i64), places), constant(1, dtypes.i64))
+
+
+def _density_of_all(counts: Value, edges: list[Value]) -> Value:
+    total = reduce(SUM, counts, None)
+    for axis, edge in enumerate(edges):
+        size = edge.type.shape[0]
+        widths = sub(slice_axis(edge, 0, 1, size), slice_axis(edge, 0, 0, size - 1))
+        spread = stretch(cast(widths, dtypes.f64), (axis,), counts.type.shape)
+        counts = div(counts, spread)
+    return div(counts, total)
 
 
 def _flatten(value: Value) -> Value:

@@ -23,7 +23,7 @@ from weft.frontends.functions.creation import check_device
 from weft.frontends.functions.pieces import as_value
 from weft.frontends.trace import ArrayLike, Tracer
 
-__all__ = ["astype", "ndim", "result_type", "shape", "size"]
+__all__ = ["astype", "common_type", "ndim", "result_type", "shape", "size"]
 
 
 def shape(a: ArrayLike) -> Shape:
@@ -45,6 +45,12 @@ def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Size:
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     """As `numpy.result_type`: the dtype by which arrays, scalars and dtypes are joined."""
     return result_dtype(*[_operand(given) for given in arrays_and_dtypes]).numpy
+
+
+def common_type(*arrays: ArrayLike) -> type[Any]:
+    """As `numpy.common_type`: a question about dtypes, answered now."""
+    kinds = [np.empty(0, lift(array).type.dtype.numpy) for array in arrays]
+    return np.common_type(*kinds)
 
 
 def astype(

@@ -37,6 +37,7 @@ __all__ = [
     "dstack",
     "hsplit",
     "hstack",
+    "row_stack",
     "split",
     "stack",
     "unstack",
@@ -91,6 +92,9 @@ def vstack(tup: Arrays, *, dtype: object = None, casting: str = "same_kind") -> 
     """As `numpy.vstack`."""
     values = [raise_rank(value, 2) for value in _operands(tup)]
     return wrap(join(_promoted(values, dtype, casting), 0))
+
+
+row_stack = vstack
 
 
 def hstack(tup: Arrays, *, dtype: object = None, casting: str = "same_kind") -> Tracer:

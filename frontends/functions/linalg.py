@@ -53,7 +53,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "expm",
     "inv",
@@ -79,6 +81,13 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+
+class EigResult(NamedTuple):
+    """What `eig` returns."""
+
+    eigenvalues: Tracer
+    eigenvectors: Tracer
 
 
 class EighResult(NamedTuple):
@@ -177,6 +186,17 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
         raise trace_error(f"qr: mode {mode!r} is not supported; use reduced, complete or r")
     q, r = primitives.qr.emit(matrices("qr", a), full=mode == "complete")
     return wrap(r) if mode == "r" else QRResult(wrap(q), wrap(r))
+
+
+def eig(a: ArrayLike) -> EigResult:
+    """As `numpy.linalg.eig`, but always complex: whether all values are real is not known."""
+    values, vectors = primitives.eig.emit(square_matrices("eig", a))
+    return EigResult(wrap(values), wrap(vectors))
+
+
+def eigvals(a: ArrayLike) -> Tracer:
+    """As `numpy.linalg.eigvals`, but always complex: whether all are real is not known."""
+    return eig(a).eigenvalues
 
 
 def eigh(a: ArrayLike, UPLO: str = "L") -> EighResult:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.build import constant
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.errors import ShapeError
-from weft.compiler.ir.graph import Region, Value
-from weft.compiler.ir.types import ArrayType, format_shape
+from weft.compiler.ir.graph import Value
+from weft.compiler.ir.types import format_shape
 from weft.compiler.ops.arithmetic import add, ceil, div, maximum, mul, neg, sub
 from weft.compiler.ops.control import scan, switch
 from weft.compiler.ops.conversion import stop_gradient
@@ -31,6 +31,7 @@ from weft.frontends.functions.core import (
     wrap,
 )
 from weft.frontends.functions.labels import Labels, Term, contract
+from weft.frontends.functions.loops import region_of
 from weft.frontends.functions.magnitude import magnitude
 from weft.frontends.functions.matrices import (
     identity,
@@ -41,7 +42,7 @@ from weft.frontends.functions.matrices import (
 )
 from weft.frontends.functions.pieces import iota
 from weft.frontends.functions.reducing import ANY, MAX, SUM, reduce, wide_dtype
-from weft.frontends.trace import ArrayLike, Tracer, current_trace
+from weft.frontends.trace import ArrayLike, Tracer
 
 __all__ = ["expm", "matrix_power", "multi_dot", "tensorinv", "tensorsolve"]
 
@@ -228,18 +229,17 @@ def _square_repeatedly(value: Value, squarings: Value) -> Value:
     """Each matrix squared as often as its number says, by a loop whose other steps do nothing."""
     stack = range(value.type.rank - 2)
 
-    def square(is_due: Value, current: Value) -> Value:
+    def square(is_due: Value, current: Value) -> list[Value]:
         squared = multiply(current, current)
         if not stack:
-            return squared
-        return select(stretch(is_due, stack, current.type.shape), squared, current)
+            return [squared]
+        return [select(stretch(is_due, stack, current.type.shape), squared, current)]
 
-    def step(limits: Value, current: Value, number: Value) -> Value:
+    def step(limits: Value, current: Value, number: Value) -> tuple[Value, ...]:
         is_due = gt(limits, number)
         types = is_due.type, current.type
-        branches = _region(lambda _, kept: kept, types), _region(square, types)
-        (result,) = switch.emit(reduce(ANY, is_due, None), is_due, current, regions=branches)
-        return result
+        branches = region_of(lambda _, kept: [kept], types), region_of(square, types)
+        return switch.emit(reduce(ANY, is_due, None), is_due, current, regions=branches)
 
     numbers = iota((_MOST_SQUARINGS,), 0, squarings.type.dtype)
     number_type = numbers.type.with_shape(())
@@ -247,19 +247,10 @@ def _square_repeatedly(value: Value, squarings: Value) -> Value:
         squarings,
         value,
         numbers,
-        regions=(_region(step, (squarings.type, value.type, number_type)),),
+        regions=(region_of(step, (squarings.type, value.type, number_type)),),
         n_consts=1,
         n_carry=1,
         length=_MOST_SQUARINGS,
         reverse=False,
     )
     return result
-
-
-def _region(build: Callable[..., Value], types: Sequence[ArrayType]) -> Region:
-    """The region of a function of values that uses nothing from outside."""
-    trace = current_trace().nested()
-    with trace.active():
-        result = build(*[trace.parameter(type) for type in types])
-    region, _ = trace.closed_region([result])
-    return region

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.frontends.functions import (
+    bit_packing,
     calculus,
     conditions,
     contraction,
@@ -21,18 +22,24 @@ from weft.frontends.functions import (
     fft,
     filtering,
     histograms,
+    index_tricks,
     inquiry,
     joining,
     linalg,
     manipulation,
+    mapping,
     padding,
+    polynomials,
     quantiles,
     ranges,
     reductions,
     resizing,
     selection,
+    sets,
     sorting,
     statistics,
+    tapers,
+    writing,
 )
 from weft.frontends.functions.ufuncs import UFUNCS
 
@@ -58,7 +65,13 @@ MAIN_MODULES: Final = (
     quantiles,
     histograms,
     sorting,
+    sets,
     contraction,
+    polynomials,
+    mapping,
+    writing,
+    bit_packing,
+    tapers,
 )
 
 
@@ -67,13 +80,28 @@ def _public(*modules: ModuleType) -> dict[str, Function]:
 
 
 MAIN: Final[Mapping[str, Function]] = MappingProxyType(_public(*MAIN_MODULES))
+OBJECTS: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "vectorize": mapping.vectorize,
+        "r_": index_tricks.r_,
+        "c_": index_tricks.c_,
+        **{name: getattr(np, name) for name in ("mgrid", "ogrid", "s_", "index_exp")},
+    }
+)
+"""What `weft.numpy` has beside functions; what makes grids and slices of numbers is NumPy's."""
+
 LINALG: Final[Mapping[str, Function]] = MappingProxyType(_public(linalg))
 FFT: Final[Mapping[str, Function]] = MappingProxyType(_public(fft))
 
 
 def _dispatch_table() -> dict[Function, Function]:
     table: dict[Function, Function] = {}
-    for numpy_module, ours in ((np, MAIN), (np.linalg, LINALG), (np.fft, FFT)):
+    for numpy_module, ours in (
+        (np, MAIN),
+        (np.lib.stride_tricks, MAIN),
+        (np.linalg, LINALG),
+        (np.fft, FFT),
+    ):
         for name, function in ours.items():
             original = getattr(numpy_module, name, None)
             if original is not None and not isinstance(original, np.ufunc):

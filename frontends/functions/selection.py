@@ -67,14 +67,14 @@ def take(
 ) -> Tracer:
     """As `numpy.take`."""
     check_no("take", out=out)
-    value, index = as_value(a), _integers(indices)
+    value, index = as_value(a), integers(indices)
     value, place = along(value, axis)
     size = value.type.shape[place]
     if size == 0 and index.type.size != 0:
         raise BoundsError(f"there is nothing to take from axis {place} of {value.type}")
     if isinstance(index, Constant) and isinstance(size, int):
         return wrap(_take_known(value, _inside(index.array, size, mode), place))
-    moved = _wrapped(index, size, mode)
+    moved = wrapped(index, size, mode)
     return wrap(gather_axis(value, moved, place, mode="raise" if moved is index else "clip"))
 
 
@@ -121,10 +121,10 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
     if not len(options):
         raise ShapeError("choose needs at least one array to choose from")
     common = result_dtype(*options)
-    values, index = [as_value(option, common) for option in options], _integers(a)
+    values, index = [as_value(option, common) for option in options], integers(a)
     target = broadcast_shapes(index.type.shape, *[value.type.shape for value in values])
     stacked = stack_values([broadcast_value(value, target) for value in values], len(target))
-    moved = broadcast_value(_wrapped(index, len(values), mode), target)
+    moved = broadcast_value(wrapped(index, len(values), mode), target)
     return wrap(
         indexing.gather(
             stacked,
@@ -163,7 +163,7 @@ def _axis_last(rank: int, axis: int) -> list[int]:
     return [*[a for a in range(rank) if a != axis], axis]
 
 
-def _integers(indices: ArrayLike) -> Value:
+def integers(indices: ArrayLike) -> Value:
     """Indices as integers; bools count as 0 and 1, and no indices at all may be of any dtype."""
     value = as_value(indices)
     if value.type.dtype.is_integer:
@@ -177,7 +177,7 @@ def _is_array(choices: Any) -> bool:
     return isinstance(choices, Tracer | np.ndarray)
 
 
-def _wrapped(index: Value, size: Size, mode: str) -> Value:
+def wrapped(index: Value, size: Size, mode: str) -> Value:
     """The indices moved inside the axis as `mode` says; the gather looks after "raise"."""
     _require_mode(mode)
     if mode == "raise":
@@ -189,7 +189,7 @@ def _wrapped(index: Value, size: Size, mode: str) -> Value:
 
 
 def _inside(index: np.ndarray[Any, Any], size: int, mode: str) -> np.ndarray[Any, Any]:
-    """As `_wrapped`, for indices that are known; those outside are refused at once."""
+    """As `wrapped`, for indices that are known; those outside are refused at once."""
     _require_mode(mode)
     position: np.ndarray[Any, Any] = index.astype(np.int64)
     if mode == "raise":
@@ -223,7 +223,7 @@ def _take_known(value: Value, index: np.ndarray[Any, Any], axis: int) -> Value:
 
 def unravel_index(indices: ArrayLike, shape: Any, order: str = "C") -> tuple[Tracer, ...]:
     """As `numpy.unravel_index`; that traced indices lie inside the shape is not checked."""
-    sizes, value = as_shape(shape), _integers(indices)
+    sizes, value = as_shape(shape), integers(indices)
     if isinstance(value, Constant) and value.array.size:
         least, most, count = value.array.min(), value.array.max(), product(sizes)
         if least < 0 or (isinstance(count, int) and most >= count):
@@ -243,7 +243,7 @@ def ravel_multi_index(
     """As `numpy.ravel_multi_index`; mode "raise" does not check traced indices."""
     sizes = as_shape(dims)
     given = unstack_value(lift(multi_index)) if _is_array(multi_index) else multi_index
-    parts = [_integers(wrap(p) if isinstance(p, Value) else p) for p in given]
+    parts = [integers(wrap(p) if isinstance(p, Value) else p) for p in given]
     if len(parts) != len(sizes):
         raise ShapeError(f"there are {len(parts)} index arrays for the {len(sizes)} sizes of dims")
     modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
@@ -263,7 +263,7 @@ def _in_range(index: Value, size: Size, mode: str) -> Value:
     if known is not None and mode == "raise" and isinstance(size, int):
         if ((known < 0) | (known >= size)).any():
             raise BoundsError(f"ravel_multi_index: an index is out of bounds for size {size}")
-    return _wrapped(index, size, mode)
+    return wrapped(index, size, mode)
 
 
 def unravel(position: Value, sizes: Shape) -> list[Value]:

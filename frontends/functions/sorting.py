@@ -1,4 +1,4 @@
-"""NumPy's sorting, searching and set functions, and `top_k`; all sorts are stable."""
+"""NumPy's sorting and searching functions, and `top_k`; all sorts are stable."""
 
 from __future__ import annotations
 
@@ -8,17 +8,11 @@ import numpy as np
 
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.build import constant
-from weft.compiler.ir.dims import Size
-from weft.compiler.ir.errors import ShapeError, TraceError
+from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.graph import Value
 from weft.compiler.ops import ordering
-from weft.compiler.ops.cumulative import cumsum
-from weft.compiler.ops.indexing import scatter
-from weft.compiler.ops.logic import and_, eq, is_nan, ne, not_
-from weft.frontends.functions.along import element, padded
+from weft.compiler.ops.logic import eq, not_
 from weft.frontends.functions.core import (
-    as_size,
-    broadcast_value,
     cast,
     check_no,
     full,
@@ -29,7 +23,7 @@ from weft.frontends.functions.core import (
     trace_error,
     wrap,
 )
-from weft.frontends.functions.pieces import gather_axis, iota, slice_axis, unstack_value
+from weft.frontends.functions.pieces import gather_axis, iota, unstack_value
 from weft.frontends.trace import ArrayLike, Tracer
 
 __all__ = [
@@ -40,12 +34,8 @@ __all__ = [
     "partition",
     "searchsorted",
     "sort",
+    "sort_complex",
     "top_k",
-    "unique",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
 ]
 
 
@@ -64,6 +54,15 @@ def sort(
     check_no("sort", order=order)
     value, along = _along(a, axis)
     return wrap(ordering.sort(value, axis=along))
+
+
+def sort_complex(a: ArrayLike) -> Tracer:
+    """As `numpy.sort_complex`."""
+    value = lift(a)
+    is_small = value.type.dtype.is_integer and value.type.dtype.bits <= 16
+    wanted = dtypes.c64 if is_small else dtypes.c128
+    made = value if value.type.dtype.is_complex else cast(value, wanted)
+    return wrap(ordering.sort(made, axis=normalize_axis(-1, value.type.rank)))
 
 
 def argsort(
@@ -184,79 +183,3 @@ def isin(
     places = ordering.searchsorted(table, values, side="left")
     found = eq(gather_axis(table, places, 0, "clip"), values)
     return wrap(not_(found) if invert else found)
-
-
-# --- unique ------------------------------------------------------------------------------------
-
-
-def unique(
-    ar: ArrayLike,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: int | None = None,
-    *,
-    equal_nan: bool = True,
-    sorted: bool = True,
-    size: Size | None = None,
-    fill_value: ArrayLike | None = None,
-) -> Tracer:
-    """The distinct values in order, as `numpy.unique`, but exactly `size` of them.
-
-    If there are more, the largest are left out; if there are fewer, `fill_value` (else the
-    smallest value) fills up.
-    """
-    if return_index or return_inverse or return_counts or axis is not None:
-        raise trace_error(
-            "unique gives values of the flattened array only, without axis= or return_...="
-        )
-    value = lift(ar)
-    if size is None:
-        raise _unknown_number("unique", value)
-    return wrap(_unique(reshape(value, (value.type.size,)), as_size(size), fill_value, equal_nan))
-
-
-def unique_values(
-    x: ArrayLike, *, size: Size | None = None, fill_value: ArrayLike | None = None
-) -> Tracer:
-    """As `numpy.unique_values`, but exactly `size` values; see `unique`."""
-    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
-
-
-def unique_all(x: ArrayLike) -> Tracer:
-    """Refused: the number of results depends on values."""
-    raise _unknown_number("unique_all", lift(x))
-
-
-def unique_counts(x: ArrayLike) -> Tracer:
-    """Refused: the number of results depends on values."""
-    raise _unknown_number("unique_counts", lift(x))
-
-
-def unique_inverse(x: ArrayLike) -> Tracer:
-    """Refused: the number of results depends on values."""
-    raise _unknown_number("unique_inverse", lift(x))
-
-
-def _unknown_number(name: str, value: Value) -> TraceError:
-    return trace_error(
-        f"{name}({value.type}) has as many results as there are distinct values, which is not "
-        "known before the program runs; use weft.numpy.unique(x, size=..., fill_value=...)"
-    )
-
-
-def _unique(flat: Value, size: Size, fill_value: ArrayLike | None, equal_nan: bool) -> Value:
-    """The first of each run of equal elements, written to the number of runs before it."""
-    dtype, count = flat.type.dtype, flat.type.shape[0]
-    if count == 0:
-        return broadcast_value(lift(0 if fill_value is None else fill_value, dtype), (size,))
-    table = ordering.sort(flat, axis=0)
-    fill = element(table, 0, 0) if fill_value is None else lift(fill_value, dtype)
-    later, earlier = slice_axis(table, 0, 1, count), slice_axis(table, 0, 0, count - 1)
-    is_new = ne(later, earlier)
-    if equal_nan and dtype.is_inexact:
-        is_new = and_(is_new, not_(and_(is_nan(later), is_nan(earlier))))
-    runs_before = padded(cumsum(cast(is_new, dtypes.i64), axis=0), 0, 1, 0)
-    # Equal elements write the same value to the same place; places from `size` on are dropped.
-    empty = broadcast_value(fill, (size,))
-    return scatter(empty, table, runs_before, axes=(0,), kind="set", mode="fill")

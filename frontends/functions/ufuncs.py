@@ -96,6 +96,7 @@ from weft.frontends.functions.core import (
     wrap,
 )
 from weft.frontends.functions.magnitude import conjugate
+from weft.frontends.functions.number_ufuncs import frexp, gcd, lcm, ldexp, spacing
 from weft.frontends.functions.special_ufuncs import SPECIAL
 from weft.frontends.trace import ArrayLike, Tracer
 
@@ -320,6 +321,11 @@ UFUNCS: Final[Mapping[np.ufunc, Emit]] = MappingProxyType(
         np.invert: not_,
         np.left_shift: shift_left,
         np.right_shift: shift_right,
+        np.frexp: frexp,
+        np.ldexp: ldexp,
+        np.spacing: spacing,
+        np.gcd: gcd,
+        np.lcm: lcm,
         np.bitwise_count: lambda x: population_count(_magnitude(x)),
     }
 )

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy
 
-from weft.frontends.functions.namespace import MAIN, UFUNC_NAMES
+from weft.frontends.functions.namespace import MAIN, OBJECTS, UFUNC_NAMES
+from weft.frontends.functions.refusals import HANDED_ON, refusal
 from weft.frontends.numpy import fft as fft
 from weft.frontends.numpy import linalg as linalg
 from weft.frontends.numpy.info import Info
@@ -20,13 +21,18 @@ CONSTANTS = ("pi", "e", "euler_gamma", "inf", "nan", "newaxis")
 TYPES = (
     *("bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128", "dtype", "finfo", "iinfo"),
+    *("bool", "generic", "number", "integer", "signedinteger", "unsignedinteger", "inexact"),
+    *("floating", "complexfloating"),
 )
+
+NUMPYS_OWN = (*CONSTANTS, *TYPES, *HANDED_ON.split())
 
 globals().update(surface(MAIN))
 globals().update(ufunc_surface(UFUNC_NAMES))
-globals().update({name: getattr(numpy, name) for name in (*CONSTANTS, *TYPES)})
+globals().update(OBJECTS)
+globals().update({name: getattr(numpy, name) for name in NUMPYS_OWN})
 
-__all__ = sorted({*MAIN, *UFUNC_NAMES, *CONSTANTS, *TYPES, "fft", "linalg"})
+__all__ = sorted({*MAIN, *UFUNC_NAMES, *OBJECTS, *NUMPYS_OWN, "fft", "linalg"})
 
 
 def __array_namespace_info__() -> Info:
@@ -35,4 +41,6 @@ def __array_namespace_info__() -> Info:
 
 
 def __getattr__(name: str) -> Any:
+    if hasattr(numpy, name) and not name.startswith("_"):
+        raise AttributeError(refusal(name))
     raise AttributeError(f"weft.numpy has no {name}")

@@ -28,6 +28,7 @@ class Row:
     oracle: Function | None = None
     function: Function | None = None
     exact_zeros: bool = False
+    same_graph: bool = True
 
     def check(self, draw: Draw) -> None:
         """Draw a call and compare."""
@@ -44,7 +45,7 @@ class Row:
             oracle=self.oracle,
             tolerance=self.tolerance,
             exact_zeros=self.exact_zeros,
-            same_graph=self.function is None,
+            same_graph=self.same_graph and self.function is None,
         )
 
 

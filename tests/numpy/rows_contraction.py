@@ -300,15 +300,6 @@ def bad_subscripts(draw: Draw) -> Call:
     return call(text, x)
 
 
-def a_path(draw: Draw) -> Call:
-    return call("ij,jk->ik", array(draw, of=(2, 3)), array(draw, of=(3, 2)))
-
-
-def refused(*args: Any, **kwargs: Any) -> Any:
-    """Says that there is no right answer."""
-    raise TypeError("einsum_path is not for traced arrays")
-
-
 # --- bfloat16, which NumPy itself has few loops for -----------------------------------------------
 
 
@@ -357,7 +348,6 @@ ROWS: list[Row] = [
     Row("einsum", listed, tolerance=64.0),
     Row("einsum", in_given_order, tolerance=64.0),
     Row("einsum", bad_subscripts),
-    Row("einsum_path", a_path, oracle=refused),
     *[Row(name, brief_matrices, oracle=in_single(name)) for name in ("dot", "matmul", "kron")],
     *[Row(name, brief_vectors, oracle=in_single(name)) for name in ("vdot", "inner", "outer")],
     Row("einsum", brief_labelled, oracle=in_single("einsum")),

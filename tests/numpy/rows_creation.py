@@ -36,6 +36,10 @@ def data(draw: Draw) -> Call:
     return call(operand(draw), **options(draw, dtype=a_dtype(NUMBER)))
 
 
+def fortran(a: Any, dtype: Any = None) -> Any:
+    return np.asarray(a, dtype)
+
+
 def nested(draw: Draw) -> Call:
     of = shape(draw, most_rank=2)
     rows = [array(draw, of=of) for _ in range(integer(draw, 1, 3))]
@@ -211,7 +215,9 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Any:
 
 
 ROWS: list[Row] = [
-    *[Row(f.__name__, data, oracle=f) for f in (np.asarray, np.array, np.ascontiguousarray)],
+    *[Row(f.__name__, data, oracle=f) for f in (np.asarray, np.asanyarray, np.array)],
+    *[Row(f.__name__, data, oracle=f) for f in (np.ascontiguousarray, np.require)],
+    Row("asfortranarray", data, oracle=fortran),
     *[Row(f.__name__, nested, oracle=f) for f in (np.asarray, np.array)],
     Row("array", with_least_rank, oracle=np.array),
     Row("copy", copied, oracle=np.copy),

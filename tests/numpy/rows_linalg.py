@@ -61,6 +61,7 @@ class FactorRow(Row):
             given.kwargs,
             ours=self._then_common(named(weft.numpy, self.name)),
             tolerance=self.tolerance,
+            same_graph=self.same_graph,
         )
 
     def _then_common(self, function: Function) -> Function:
@@ -349,6 +350,26 @@ def on_diagonal(draw: Draw) -> Call:
     return call(array(draw, least_rank=1), **options(draw, offset=st.integers(-3, 3)))
 
 
+def general(draw: Draw) -> Call:
+    """Diagonally dominant, with eigenvalues apart."""
+    size = integer(draw, 0, 4)
+    x = array(draw, LINEAR, (*shape(draw, most_rank=1), size, size), values="small")
+    return call((x + np.diag([8, 16, 24, 32][:size])).astype(x.dtype))
+
+
+def of_values(values: Any) -> Any:
+    """What does not depend on the order of eigenvalues; complex always."""
+    values = values * np.complex64(1)
+    return np.sum(values, -1), np.sum(values * values, -1) / 16
+
+
+def of_eig(found: Any) -> Any:
+    """Of the vectors, that they are of length 1 and what they make of the values."""
+    values, vectors = [part * np.complex64(1) for part in found]
+    again = vectors @ (values[..., None] * np.linalg.inv(vectors))
+    return *of_values(values), np.sum(np.abs(vectors) ** 2, -2), again
+
+
 def traced_sum(draw: Draw) -> Call:
     x = array(draw, values="finite", least_rank=1)
     dtype = a_dtype(("complex128",))
@@ -374,6 +395,8 @@ ROWS: list[Row] = [
     Row("linalg.cholesky", positive, tolerance=TOLERANCE),
     FactorRow("linalg.eigh", hermitian, tolerance=TOLERANCE, common=of_eigh),
     Row("linalg.eigvalsh", hermitian, tolerance=TOLERANCE),
+    FactorRow("linalg.eig", general, tolerance=512.0, common=of_eig),
+    FactorRow("linalg.eigvals", general, tolerance=512.0, common=of_values),
     FactorRow("linalg.qr", to_triangle, tolerance=TOLERANCE, common=of_qr),
     FactorRow("linalg.qr", to_triangle_alone, tolerance=TOLERANCE, common=of_triangle),
     FactorRow("linalg.svd", singular_factors, tolerance=TOLERANCE, common=of_svd),

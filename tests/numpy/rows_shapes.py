@@ -320,6 +320,7 @@ ROWS: list[Row] = [
     Row("roll", rolled),
     *rows("concatenate concat", joined),
     Row("stack", stacked),
+    Row("row_stack", stacked_in_order, oracle=np.vstack),
     *rows("vstack hstack dstack column_stack", stacked_in_order),
     Row("block", blocks),
     *rows("split array_split", split),

@@ -22,7 +22,7 @@ from tests.numpy.arrays import (
     plain,
 )
 from tests.numpy.checking import Call, Known, call
-from tests.numpy.row import Row, rows
+from tests.numpy.row import Row
 
 
 def sorted_along(draw: Draw) -> Call:
@@ -96,36 +96,8 @@ def contained(draw: Draw) -> Call:
     return call(x, tested, **options(draw, invert=st.booleans()))
 
 
-def distinct(draw: Draw) -> Call:
-    x = array(draw, ALL, values=choice(draw, "small", "any"))
-    fill = options(draw, fill_value=st.sampled_from((0, 1)))
-    return call(x, size=integer(draw, 0, 9), **fill)
-
-
-def distinct_with_nan(draw: Draw) -> Call:
-    given = distinct(draw)
-    return Call(given.args, {**given.kwargs, "equal_nan": chance(draw)})
-
-
-def unique(ar: Array, *, size: int, fill_value: Any = None, equal_nan: bool = True) -> Array:
-    found = np.unique(ar, equal_nan=equal_nan)
-    fill = fill_value if fill_value is not None else found[0] if len(found) else 0
-    made = np.full((size,), fill, ar.dtype)
-    made[: len(found)] = found[:size]
-    return made
-
-
-def unique_values(x: Array, *, size: int, fill_value: Any = None) -> Array:
-    return unique(x, size=size, fill_value=fill_value, equal_nan=False)
-
-
-def anything(draw: Draw) -> Call:
-    return call(operand(draw))
-
-
-def refused(x: Any) -> Any:
-    """Says that there is no right answer."""
-    raise TypeError("how many results there are depends on values")
+def whole(draw: Draw) -> Call:
+    return call(array(draw, ALL, least_rank=1))
 
 
 ROWS: list[Row] = [
@@ -137,7 +109,5 @@ ROWS: list[Row] = [
     Row("top_k", leading, oracle=top_k),
     Row("searchsorted", searched),
     Row("isin", contained),
-    Row("unique", distinct_with_nan, oracle=unique),
-    Row("unique_values", distinct, oracle=unique_values),
-    *rows("unique_all unique_counts unique_inverse", anything, oracle=refused),
+    Row("sort_complex", whole),
 ]

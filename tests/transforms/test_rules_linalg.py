@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.ops.rows_contraction import normal
+from tests.ops.rows_eig import PAIR
 from tests.ops.rows_linalg import ROWS, positive, steady
 from tests.ops.sample import Array, Sample
 from tests.transforms.checking import (
@@ -48,7 +49,17 @@ from weft.compiler.ops import (
     shape,
     special,
 )
-from weft.compiler.ops.linalg import cholesky, eigh, lu, qr, slogdet, solve, svd, triangular_solve
+from weft.compiler.ops.linalg import (
+    cholesky,
+    eig,
+    eigh,
+    lu,
+    qr,
+    slogdet,
+    solve,
+    svd,
+    triangular_solve,
+)
 from weft.compiler.transforms import derive
 
 # --- functions of the ops -----------------------------------------------------------------------
@@ -177,6 +188,20 @@ def test_real_vectors_themselves(op: Any, size: tuple[int, int]) -> None:
     form = (lambda a: op.emit(described(a))) if op is eigh else op
     assert check_jvp(form, [a])
     check_rules(form, [a], vary=scaled)
+
+
+def apart(dtype: Any) -> Array:
+    """A matrix with eigenvalues so far apart that a small change leaves them in their order."""
+    matrix: Array = np.diag([1, 5, 12, 30]) + normal((4, 4), dtype, 51) / 4
+    return matrix
+
+
+@pytest.mark.parametrize(
+    "a", [apart(np.float64), apart(np.complex128), PAIR, np.stack([PAIR, PAIR.T])]
+)
+def test_values_and_vectors_of_general_matrices(a: Array) -> None:
+    assert check_jvp(eig, [a])
+    check_rules(eig, [a], vary=scaled)
 
 
 # --- known values -------------------------------------------------------------------------------

@@ -318,6 +318,64 @@ def eigh(f: Function, env: Env, a: Array, values: Array, vectors: Array) -> None
         env.free(f, pointer)
 
 
+def eig(f: Function, env: Env, a: Array, values: Array, vectors: Array) -> None:
+    """The workspace lets LAPACK work on blocks of columns."""
+    size = sizes.value(f, a.shape[0])
+    held = _by_columns(f, env, a)
+    columns = copies.scratch(f, env, a.dtype, (size, size))
+    works = f.variable(_is_finite(f, held).to(I32))
+    work_size = f.maximum(size, 1) * (_BLOCK + 2)
+    work = copies.scratch(f, env, a.dtype, (work_size,))
+    parts = copies.scratch(f, env, a.dtype.real, (plus(f, size * 2, 2),))
+    real, leading = a.dtype.real, f.maximum(size, 1)
+    second = f.element(parts.pointer, of_dtype(real), leading)
+    is_complex = a.dtype.is_complex
+    found = (values.pointer,) if is_complex else (parts.pointer, second)
+    given = ("N", "V", size, held.pointer, leading, *found, work.pointer, leading)
+    spaces = (columns.pointer, leading, work.pointer, work_size)
+    more: tuple[Operand, ...] = (parts.pointer,) if is_complex else ()
+    with f.when(works.get().ne(0)):
+        works.set(_call(f, a.dtype, "geev", *given, *spaces, *more).to(I32))
+    with f.otherwise(works.get().ne(0)) as choice:
+        if is_complex:
+            copies.copy_here(f, copies.turned(columns), vectors)
+        else:
+            imaginary = Array(second, real, parts.shape, parts.strides)
+            _join_pairs(f, parts, imaginary, columns, values, vectors)
+        choice.otherwise()
+        for result in (values, vectors):
+            _fill(f, result, float("nan"))
+    for used in (held, columns, work, parts):
+        env.free(f, used.pointer)
+
+
+def _join_pairs(
+    f: Function, real: Array, imaginary: Array, columns: Array, values: Array, vectors: Array
+) -> None:
+    """Complex values and vectors of a real matrix: LAPACK gives the parts of values apart, and of a
+    pair of conjugate vectors the real part, then the imaginary one.
+    """
+    with f.range(0, values.shape[0]) as i:
+        height = _number(f, imaginary, i)
+        write(f, values, i, (_number(f, real, i), height), values.dtype)
+        is_first, is_second = height.gt(0.0), height.lt(0.0)
+        first = i - is_second.to(I64)
+        second = i + is_first.to(I64)
+        with f.range(0, vectors.shape[0]) as row:
+            across = _number(f, columns, columns.position(f, (first, row)))
+            up = _number(f, columns, columns.position(f, (second, row)))
+            signed = f.select(is_second, -up, up)
+            made = f.select(is_first | is_second, signed, f.const(0.0, up.type))
+            write(f, vectors, vectors.position(f, (row, i)), (across, made), vectors.dtype)
+
+
+def _number(f: Function, array: Array, position: Operand) -> V:
+    """One element of a real array."""
+    made = read(f, array, position, 0, array.dtype)
+    assert not isinstance(made, tuple)
+    return made
+
+
 def svd(f: Function, env: Env, a: Array, u: Array, s: Array, vh: Array) -> None:
     """u and vh have as many columns and rows as the op wants, which is all that makes it full."""
     least = sizes.value(f, s.shape[0])

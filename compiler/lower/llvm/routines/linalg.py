@@ -69,5 +69,6 @@ ROUTINES: Final[Mapping[str, Routine]] = {
     "slogdet": _small_or_lapack(linalg_small.slogdet, lapack.slogdet),
     "qr": _by_lapack(lapack.qr),
     "eigh": _by_lapack(lapack.eigh),
+    "eig": _by_lapack(lapack.eig),
     "svd": _by_lapack(lapack.svd),
 }
