@@ -189,10 +189,20 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Any = None) -> Tracer:
 
 
 @eager
-def gumbel(key: ArrayLike, shape: Any = (), dtype: Any = "f64") -> Tracer:
-    """Standard Gumbel floats."""
-    element = as_dtype(dtype)
-    return core.wrap(_gumbel(key, core.as_shape(shape), element))
+def gumbel(
+    key: ArrayLike,
+    shape: Any = (),
+    dtype: Any = "f64",
+    loc: ArrayLike = 0.0,
+    scale: ArrayLike = 1.0,
+) -> Tracer:
+    """Gumbel floats; gradients flow to `loc` and `scale`."""
+    element, target = as_dtype(dtype), core.as_shape(shape)
+    unit = _gumbel(key, target, element)
+    if _is_number(scale, 1.0) and _is_number(loc, 0.0):
+        return core.wrap(unit)
+    scaled = mul(unit, _stretch(core.lift(scale, element), target))
+    return core.wrap(add(scaled, _stretch(core.lift(loc, element), target)))
 
 
 def _gumbel(key: ArrayLike, target: Shape, dtype: DType) -> Value:
