@@ -48,7 +48,7 @@ def gammasgn(x: Any) -> Any:
     is_negative = (x < 0) & (np.floor(x) % 2 != 0)
     sign = np.where(is_negative, -1, np.copysign(np.ones_like(x), np.where(x == 0, x, 1)))
     is_pole = (x < 0) & (np.floor(x) == x)
-    return np.where(is_pole, np.nan, sign).astype(x.dtype)
+    return np.where(is_pole | np.isnan(x), np.nan, sign).astype(x.dtype)
 
 
 def gamma(x: Any) -> Any:
@@ -190,6 +190,7 @@ def _regularised(a: Any, x: Any, upper: bool) -> Any:
     at_limits = 1 - beyond if upper else beyond
     made = np.where(np.isinf(x) | np.isinf(a), at_limits, made)
     at_pole = np.where(x > 0, 1.0 - upper, np.nan)
+    is_right = is_right & ~(np.isinf(x) & np.isinf(a))
     made = np.where((a == 0) & (x >= 0), at_pole, np.where(is_right, made, np.nan))
     return made.astype(x.dtype)
 
@@ -251,12 +252,15 @@ def log_sample_slope(a: Any, log_x: Any) -> Any:
 
 
 def betaln(a: Any, b: Any) -> Any:
-    """log |beta(a, b)|."""
-    return lgamma(a) + lgamma(b) - lgamma(a + b)
+    """log |beta(a, b)|; infinite where a or b is 0."""
+    is_pole = (a == 0) | (b == 0)
+    first, second = [np.where(is_pole, 1.0, v).astype(v.dtype) for v in (a, b)]
+    made = lgamma(first) + lgamma(second) - lgamma(first + second)
+    return np.where(is_pole, np.inf, made).astype(made.dtype)
 
 
 def beta(a: Any, b: Any) -> Any:
-    """gamma(a) gamma(b) / gamma(a + b)."""
+    """gamma(a) gamma(b) / gamma(a + b); NaN at negative integers."""
     return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * np.exp(betaln(a, b))
 
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from weft.compiler.ir.build import constant
 from weft.compiler.ir.graph import Value
-from weft.compiler.ops.arithmetic import add, mul, neg, sub
-from weft.compiler.ops.logic import and_, eq, gt, is_finite, is_nan, not_, or_, select
+from weft.compiler.ops.arithmetic import abs_, add, div, mul, neg, sub
+from weft.compiler.ops.logic import and_, eq, ge, gt, is_finite, is_nan, not_, or_, select
 from weft.compiler.ops.special import (
+    cbrt,
     digamma,
     erf,
     erfc,
     erfinv,
+    exp,
+    exp2,
+    expm1,
     i0e,
     i1e,
     lgamma,
@@ -24,6 +28,8 @@ from weft.compiler.ops.special import (
     sigmoid,
     softplus,
 )
+from weft.frontends.functions import gammas, normals
+from weft.frontends.functions.core import lift, wrap
 
 
 def _number(like: Value, number: float) -> Value:
@@ -60,9 +66,31 @@ def _normal_cdf(x: Value) -> Value:
     return mul(_number(x, 0.5), erfc(mul(x, _number(x, -math.sqrt(0.5)))))
 
 
-def _normal_quantile(p: Value) -> Value:
-    scaled = add(mul(p, _number(p, 2)), _number(p, -1))
-    return mul(erfinv(scaled), _number(p, math.sqrt(2)))
+def _relative_entropy(x: Value, y: Value) -> Value:
+    """x log(x / y), 0 where x is 0 and y is not negative, and infinite elsewhere outside."""
+    zero = _number(x, 0)
+    inside = and_(gt(x, zero), gt(y, zero))
+    one = _number(x, 1)
+    made = mul(x, log(div(select(inside, x, one), select(inside, y, one))))
+    outside = select(and_(eq(x, zero), ge(y, zero)), zero, _number(x, math.inf))
+    has_nan = or_(is_nan(x), is_nan(y))
+    return select(has_nan, _number(x, math.nan), select(inside, made, outside))
+
+
+def _divergence(x: Value, y: Value) -> Value:
+    entropy = _relative_entropy(x, y)
+    is_infinite = eq(entropy, _number(x, math.inf))
+    return select(is_infinite, entropy, add(sub(entropy, x), y))
+
+
+def _traced(function: Callable[..., Any]) -> Callable[..., Value]:
+    """A function of traced arrays as one of values."""
+    return lambda *values: lift(function(*[wrap(value) for value in values]))
+
+
+def _grown(scaled: Callable[[Value], Value]) -> Callable[[Value], Value]:
+    """A Bessel function from the one without its exponential growth."""
+    return lambda x: mul(scaled(x), exp(abs_(x)))
 
 
 SPECIAL: Final[Mapping[str, Callable[..., Value]]] = MappingProxyType(
@@ -81,7 +109,25 @@ SPECIAL: Final[Mapping[str, Callable[..., Value]]] = MappingProxyType(
         "xlog1py": _times_log(log1p, -1),
         "entr": _entropy,
         "ndtr": _normal_cdf,
-        "ndtri": _normal_quantile,
+        "ndtri": _traced(normals.ndtri),
+        "log_ndtr": _traced(normals.log_ndtr),
+        "erfcx": _traced(normals.erfcx),
+        "erfcinv": _traced(normals.erfcinv),
+        "rel_entr": _relative_entropy,
+        "kl_div": _divergence,
+        "i0": _grown(i0e),
+        "i1": _grown(i1e),
+        "gamma": _traced(gammas.gamma),
+        "gammasgn": _traced(gammas.gammasgn),
+        "gammainc": _traced(gammas.gammainc),
+        "gammaincc": _traced(gammas.gammaincc),
+        "beta": _traced(gammas.beta),
+        "betaln": _traced(gammas.betaln),
+        "betainc": _traced(gammas.betainc),
+        "exp2": exp2,
+        "expm1": expm1,
+        "log1p": log1p,
+        "cbrt": cbrt,
     }
 )
 """From the name of a ufunc of `scipy.special` to the ops that compute it."""
