@@ -9,15 +9,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from docs.numpy_functions import NOT_COVERED, OF_NO_VALUES
+import weft.random
+from docs.numpy_functions import NOT_DIFFERENTIABLE
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ops import FAMILIES, TABLE
-from weft.frontends.functions.namespace import FFT, LINALG, MAIN, UFUNC_NAMES
+from weft.frontends.functions.namespace import FFT, LINALG, MAIN, OBJECTS, UFUNC_NAMES
+from weft.frontends.functions.refusals import HANDED_ON, REASONS
 from weft.frontends.functions.special_ufuncs import SPECIAL
+from weft.frontends.scipy import linalg as scipy_linalg
+from weft.frontends.scipy import ndimage, signal, special, stats
 
 PAGES = Path(__file__).parent
 
-_PLAIN = re.compile(r"$|As `[\w.]+`(:.*)?\.$")
+_PLAIN = re.compile(r"$|As `[\w.]+`\.$")
 """A docstring that says no more than that the function is NumPy's."""
 
 
@@ -45,39 +49,44 @@ def _row(op: OpDef) -> str:
 
 
 def numpy_page() -> str:
-    """docs/numpy.md: which of NumPy's functions are covered, after a head written by hand."""
-    special = ", ".join(f"`{name}`" for name in sorted(SPECIAL))
-    lines = [
-        (PAGES / "numpy_head.md").read_text().rstrip(),
-        "",
-        "## scipy.special",
-        "",
-        f"On traced arrays, these ufuncs: {special}.",
-    ]
+    """docs/numpy.md: every function of NumPy, supported or why not, after a head by hand."""
     ufuncs = {name: None for name in UFUNC_NAMES}
-    lines += _functions("numpy", {**ufuncs, **MAIN})
-    lines += [
-        "",
-        "Of no values, so that a traced function calls NumPy's own (on arrays that are known): "
-        f"{_names(OF_NO_VALUES.split())}.",
-    ]
-    lines += _functions("numpy.linalg", LINALG)
-    lines += _functions("numpy.fft", FFT)
+    lines = [(PAGES / "numpy_head.md").read_text().rstrip()]
+    lines += _functions("numpy", {**ufuncs, **MAIN}, REASONS)
+    handed_on = f"NumPy's own, as they are about no values: {_names(HANDED_ON.split())}."
+    objects = f"Also in `weft.numpy`: {_names(OBJECTS)}."
+    lines += ["", handed_on, objects]
+    lines += _functions("numpy.linalg", LINALG, {})
+    lines += _functions("numpy.fft", FFT, {})
+    lines += ["", "## scipy", "", "| module | traced |", "|---|---|"]
+    for module in (special, stats, scipy_linalg, signal, ndimage):
+        name = module.__name__.rsplit(".", 1)[-1]
+        lines.append(f"| `weft.scipy.{name}` | {_names(module.__all__)} |")
+    lines += ["", f"Plain `scipy.special` on traced arrays, ufuncs: {_names(SPECIAL)}."]
+    lines += ["", "## weft.random", "", "| function | draws |", "|---|---|"]
+    drawn = {name: getattr(weft.random, name) for name in weft.random.__all__}
+    lines += [f"| `{name}` | {_note(function)} |" for name, function in drawn.items()]
     return "\n".join(lines) + "\n"
 
 
-def _functions(module: str, functions: Mapping[str, Any]) -> list[str]:
-    """What of a module is supported, what is not, and which functions differ and how."""
-    notes = {name: _note(function) for name, function in functions.items()}
-    refused = [name for name, note in notes.items() if note.startswith("Refused")]
-    supported = [name for name in functions if name not in refused]
-    lines = ["", f"## {module}", "", f"Supported: {_names(supported)}."]
-    missing = [*NOT_COVERED[module].split(), *refused]
-    if missing:
-        lines += ["", f"Not supported on traced arrays: {_names(missing)}."]
-    rows = [f"| `{n}` | {note} |" for n, note in sorted(notes.items()) if not _PLAIN.match(note)]
+def _functions(module: str, functions: Mapping[str, Any], reasons: Mapping[str, str]) -> list[str]:
+    """A row for each function: what is supported, and how it differs, or why it is not."""
+    prefix = module.removeprefix("numpy").removeprefix(".")
+    rows = {name: _supported(name, prefix, function) for name, function in functions.items()}
+    rows |= {name: f"| `{name}` | no | | | | {reason} |" for name, reason in reasons.items()}
+    head = "| function | supported | differentiable | batched | native | differs, or why not |"
+    counts = f"{len(functions)} of {len(rows)} functions are supported."
+    listed = [rows[name] for name in sorted(rows)]
+    return ["", f"## {module}", "", counts, "", head, "|---|---|---|---|---|---|", *listed]
+
+
+def _supported(name: str, prefix: str, function: Any) -> str:
+    full_name = f"{prefix}.{name}" if prefix else name
+    derivative = NOT_DIFFERENTIABLE.get(full_name)
+    note = _note(function)
+    said = "" if _PLAIN.match(note) else note
     return (
-        [*lines, "", "| function | differs or says more |", "|---|---|", *rows] if rows else lines
+        f"| `{name}` | yes | {f'no: {derivative}' if derivative else 'yes'} | yes | yes | {said} |"
     )
 
 

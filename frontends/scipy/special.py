@@ -109,8 +109,8 @@ def logsumexp(
     """As `scipy.special.logsumexp`, for real numbers: without overflow, -inf of nothing.
 
     >>> import numpy as np, weft as wf
-    >>> float(wf.scipy.special.logsumexp(np.array([1000.0, 1000.0]))) - 1000
-    0.6931471805599...
+    >>> round(float(wf.scipy.special.logsumexp(np.array([1000.0, 1000.0]))), 6)
+    1000.693147
     """
     x, *weights = spread(a) if b is None else spread(a, b)
     if weights:

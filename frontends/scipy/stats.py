@@ -14,7 +14,6 @@ the density is, also at the edges of its support.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -25,7 +24,8 @@ from weft.frontends.functions import gammas, normals
 from weft.frontends.functions.core import lift, wrap
 from weft.frontends.functions.linalg import cholesky
 from weft.frontends.functions.special_ufuncs import SPECIAL
-from weft.frontends.scipy.floats import floats, spread
+from weft.frontends.scipy.families import Continuous, Discrete, inside
+from weft.frontends.scipy.floats import floats
 from weft.frontends.scipy.linalg import solve_triangular
 
 __all__ = [
@@ -60,7 +60,6 @@ __all__ = [
 ]
 
 _LOG_TWO_PI: Final = math.log(2 * math.pi)
-Function = Callable[..., Any]
 
 
 def _xlogy(x: Any, y: Any) -> Any:
@@ -78,104 +77,6 @@ def _softplus(x: Any) -> Any:
 
 def _sigmoid(x: Any) -> Any:
     return wrap(SPECIAL["expit"](lift(x)))
-
-
-def _inside(mask: Any, x: Any, harmless: float) -> Any:
-    """The argument where it is in the support, else a number that harms nothing."""
-    return np.where(mask, x, harmless).astype(x.dtype)
-
-
-class Continuous:
-    """A distribution of floats, moved by `loc` and stretched by `scale`.
-
-    What is missing here is what SciPy computes by numerical inversion.
-    """
-
-    def __init__(self, name: str, density: Function, **functions: Function) -> None:
-        self.name = name
-        self._density = density
-        self._functions = functions
-
-    def __repr__(self) -> str:
-        return f"weft.scipy.stats.{self.name}"
-
-    def _standard(self, x: Any, shapes: tuple[Any, ...], count: int, loc: Any, scale: Any) -> Any:
-        """The argument without location and scale, both of which may come by position."""
-        given = list(shapes)
-        if len(given) > count:
-            loc, *rest = given[count:]
-            scale = rest[0] if rest else scale
-        x, loc, scale, *parameters = spread(x, loc, scale, *given[:count])
-        safe = _inside(scale > 0, scale, 1.0)
-        return (x - loc) / safe, safe, scale > 0, parameters
-
-    def _count(self, function: Function) -> int:
-        return function.__code__.co_argcount - 1
-
-    def logpdf(self, x: Any, *args: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-        """The logarithm of the density, -inf outside of the support."""
-        return eager(self._logpdf)(x, args, loc, scale)
-
-    def _logpdf(self, x: Any, args: tuple[Any, ...], loc: Any, scale: Any) -> Any:
-        count = self._count(self._density)
-        z, width, is_right, shapes = self._standard(x, args, count, loc, scale)
-        made = self._density(z, *shapes) - np.log(width)
-        return np.where(is_right, made, np.nan).astype(z.dtype)
-
-    def pdf(self, x: Any, *args: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-        """The density."""
-        return eager(lambda: np.exp(self._logpdf(x, args, loc, scale)))()
-
-    def _apply(self, kind: str, x: Any, args: tuple[Any, ...], loc: Any, scale: Any) -> Any:
-        function = self._functions.get(kind)
-        if function is None:
-            raise AttributeError(f"{self!r} has no traced {kind}; call SciPy's with wf.callback")
-
-        def computed() -> Any:
-            count = self._count(function)
-            z, _, is_right, shapes = self._standard(x, args, count, loc, scale)
-            return np.where(is_right, function(z, *shapes), np.nan).astype(z.dtype)
-
-        return eager(computed)()
-
-    def cdf(self, x: Any, *args: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-        """The probability of less."""
-        return self._apply("cdf", x, args, loc, scale)
-
-    def sf(self, x: Any, *args: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-        """The probability of more."""
-        if "sf" in self._functions:
-            return self._apply("sf", x, args, loc, scale)
-        return eager(lambda: 1 - self._apply("cdf", x, args, loc, scale))()
-
-    def logcdf(self, x: Any, *args: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-        """The logarithm of the probability of less."""
-        if "logcdf" in self._functions:
-            return self._apply("logcdf", x, args, loc, scale)
-        return eager(lambda: np.log(self._apply("cdf", x, args, loc, scale)))()
-
-    def logsf(self, x: Any, *args: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-        """The logarithm of the probability of more."""
-        if "logsf" in self._functions:
-            return self._apply("logsf", x, args, loc, scale)
-        return eager(lambda: np.log(self.sf(x, *args, loc=loc, scale=scale)))()
-
-    def ppf(self, q: Any, *args: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-        """The quantile."""
-        function = self._functions.get("ppf")
-        if function is None:
-            raise AttributeError(f"{self!r} has no traced ppf; call SciPy's with wf.callback")
-
-        def computed() -> Any:
-            count = self._count(function)
-            given = list(args)
-            place, width = (given[count:] + [loc, scale][len(given[count:]) :])[:2]
-            p, place, width, *shapes = spread(q, place, width, *given[:count])
-            is_right = (p >= 0) & (p <= 1) & (width > 0)
-            made = function(_inside(is_right, p, 0.5), *shapes) * width + place
-            return np.where(is_right, made, np.nan).astype(p.dtype)
-
-        return eager(computed)()
 
 
 # --- floats -------------------------------------------------------------------------------------
@@ -215,16 +116,16 @@ t = Continuous("t", _t_density, cdf=_t_cdf)
 
 def _gamma_density(x: Any, a: Any) -> Any:
     mask = x >= 0
-    safe = _inside(mask, x, 1.0)
+    safe = inside(mask, x, 1.0)
     return np.where(mask, _xlogy(a - 1, safe) - safe - gammas.lgamma(a), -np.inf)
 
 
 def _gamma_cdf(x: Any, a: Any) -> Any:
-    return np.where(x > 0, gammas.gammainc(a, _inside(x > 0, x, 1.0)), 0)
+    return np.where(x > 0, gammas.gammainc(a, inside(x > 0, x, 1.0)), 0)
 
 
 def _gamma_sf(x: Any, a: Any) -> Any:
-    return np.where(x > 0, gammas.gammaincc(a, _inside(x > 0, x, 1.0)), 1)
+    return np.where(x > 0, gammas.gammaincc(a, inside(x > 0, x, 1.0)), 1)
 
 
 gamma = Continuous("gamma", _gamma_density, cdf=_gamma_cdf, sf=_gamma_sf)
@@ -238,7 +139,7 @@ chi2 = Continuous(
 
 def _invgamma_density(x: Any, a: Any) -> Any:
     mask = x > 0
-    safe = _inside(mask, x, 1.0)
+    safe = inside(mask, x, 1.0)
     return np.where(mask, -(a + 1) * np.log(safe) - 1 / safe - gammas.lgamma(a), -np.inf)
 
 
@@ -247,7 +148,7 @@ invgamma = Continuous("invgamma", _invgamma_density)
 
 def _beta_density(x: Any, a: Any, b: Any) -> Any:
     mask = (x >= 0) & (x <= 1)
-    safe = _inside(mask, x, 0.5)
+    safe = inside(mask, x, 0.5)
     made = _xlogy(a - 1, safe) + _xlog1py(b - 1, -safe) - gammas.betaln(a, b)
     return np.where(mask, made, -np.inf)
 
@@ -323,13 +224,13 @@ gumbel_l = Continuous(
 
 def _lognorm_density(x: Any, s: Any) -> Any:
     mask = x > 0
-    logarithm = np.log(_inside(mask, x, 1.0))
+    logarithm = np.log(inside(mask, x, 1.0))
     made = -0.5 * ((logarithm / s) ** 2 + _LOG_TWO_PI) - np.log(s) - logarithm
     return np.where(mask, made, -np.inf)
 
 
 def _lognorm_cdf(x: Any, s: Any) -> Any:
-    made = 0.5 * normals.erfc(np.log(_inside(x > 0, x, 1.0)) / s * -math.sqrt(0.5))
+    made = 0.5 * normals.erfc(np.log(inside(x > 0, x, 1.0)) / s * -math.sqrt(0.5))
     return np.where(x > 0, made, 0)
 
 
@@ -340,7 +241,7 @@ lognorm = Continuous(
 
 def _pareto_density(x: Any, b: Any) -> Any:
     mask = x >= 1
-    return np.where(mask, np.log(b) - (b + 1) * np.log(_inside(mask, x, 1.0)), -np.inf)
+    return np.where(mask, np.log(b) - (b + 1) * np.log(inside(mask, x, 1.0)), -np.inf)
 
 
 pareto = Continuous(
@@ -354,7 +255,7 @@ pareto = Continuous(
 
 def _rayleigh_density(x: Any) -> Any:
     mask = x >= 0
-    safe = _inside(x > 0, x, 1.0)
+    safe = inside(x > 0, x, 1.0)
     made = np.where(x > 0, np.log(safe) - 0.5 * safe * safe, -np.inf)
     return np.where(mask, made, -np.inf)
 
@@ -371,17 +272,17 @@ rayleigh = Continuous(
 
 def _weibull_density(x: Any, c: Any) -> Any:
     mask = x >= 0
-    safe = _inside(x > 0, x, 1.0)
-    made = np.log(c) + _xlogy(c - 1, _inside(mask, x, 1.0)) - np.where(x > 0, safe**c, 0)
+    safe = inside(x > 0, x, 1.0)
+    made = np.log(c) + _xlogy(c - 1, inside(mask, x, 1.0)) - np.where(x > 0, safe**c, 0)
     return np.where(mask, made, -np.inf)
 
 
 weibull_min = Continuous(
     "weibull_min",
     _weibull_density,
-    cdf=lambda x, c: np.where(x > 0, -np.expm1(-(_inside(x > 0, x, 1.0) ** c)), 0),
-    sf=lambda x, c: np.where(x > 0, np.exp(-(_inside(x > 0, x, 1.0) ** c)), 1),
-    logsf=lambda x, c: np.where(x > 0, -(_inside(x > 0, x, 1.0) ** c), 0),
+    cdf=lambda x, c: np.where(x > 0, -np.expm1(-(inside(x > 0, x, 1.0) ** c)), 0),
+    sf=lambda x, c: np.where(x > 0, np.exp(-(inside(x > 0, x, 1.0) ** c)), 1),
+    logsf=lambda x, c: np.where(x > 0, -(inside(x > 0, x, 1.0) ** c), 0),
     ppf=lambda p, c: (-np.log1p(-p)) ** (1 / c),
 )
 
@@ -414,60 +315,13 @@ vonmises = Continuous("vonmises", _vonmises_density)
 # --- counts -------------------------------------------------------------------------------------
 
 
-class Discrete:
-    """A distribution of whole numbers; others have probability 0."""
-
-    def __init__(self, name: str, mass: Function, cdf: Function | None = None) -> None:
-        self.name = name
-        self._mass = mass
-        self._cdf = cdf
-
-    def __repr__(self) -> str:
-        return f"weft.scipy.stats.{self.name}"
-
-    def _count(self) -> int:
-        return self._mass.__code__.co_argcount - 1
-
-    def logpmf(self, k: Any, *args: Any, loc: Any = 0.0) -> Any:
-        """The logarithm of the probability, -inf outside of the support."""
-        return eager(self._logpmf)(k, args, loc)
-
-    def _logpmf(self, k: Any, args: tuple[Any, ...], loc: Any) -> Any:
-        k, shapes = self._shifted(k, args, loc)
-        is_whole = np.floor(k) == k
-        return np.where(is_whole, self._mass(k, *shapes), -np.inf).astype(k.dtype)
-
-    def _shifted(self, k: Any, args: tuple[Any, ...], loc: Any) -> tuple[Any, list[Any]]:
-        given = list(args)
-        if len(given) > self._count():
-            loc = given.pop()
-        k, shift, *shapes = spread(k, loc, *given)
-        return k - shift, shapes
-
-    def pmf(self, k: Any, *args: Any, loc: Any = 0.0) -> Any:
-        """The probability."""
-        return eager(lambda: np.exp(self._logpmf(k, args, loc)))()
-
-    def cdf(self, k: Any, *args: Any, loc: Any = 0.0) -> Any:
-        """The probability of that or less."""
-        if self._cdf is None:
-            raise AttributeError(f"{self!r} has no traced cdf; call SciPy's with wf.callback")
-
-        def computed() -> Any:
-            number, shapes = self._shifted(k, args, loc)
-            assert self._cdf is not None
-            return self._cdf(np.floor(number), *shapes).astype(number.dtype)
-
-        return eager(computed)()
-
-
 def _poisson_mass(k: Any, mu: Any) -> Any:
-    safe = _inside(k >= 0, k, 0.0)
+    safe = inside(k >= 0, k, 0.0)
     return np.where(k >= 0, _xlogy(safe, mu) - mu - gammas.lgamma(safe + 1), -np.inf)
 
 
 def _poisson_cdf(k: Any, mu: Any) -> Any:
-    return np.where(k >= 0, gammas.gammaincc(_inside(k >= 0, k, 0.0) + 1, mu), 0)
+    return np.where(k >= 0, gammas.gammaincc(inside(k >= 0, k, 0.0) + 1, mu), 0)
 
 
 poisson = Discrete("poisson", _poisson_mass, _poisson_cdf)
@@ -479,14 +333,14 @@ def _log_choose(n: Any, k: Any) -> Any:
 
 def _binom_mass(k: Any, n: Any, p: Any) -> Any:
     mask = (k >= 0) & (k <= n)
-    safe = _inside(mask, k, 0.0)
+    safe = inside(mask, k, 0.0)
     return np.where(mask, _log_choose(n, safe) + _xlogy(safe, p) + _xlog1py(n - safe, -p), -np.inf)
 
 
 def _binom_cdf(k: Any, n: Any, p: Any) -> Any:
     mask = (k >= 0) & (k < n)
-    safe = _inside(mask, k, 0.0)
-    trials = _inside(mask, n, 1.0)
+    safe = inside(mask, k, 0.0)
+    trials = inside(mask, n, 1.0)
     made = gammas.betainc(trials - safe, safe + 1, 1 - p)
     return np.where(mask, made, np.where(k < 0, 0.0, 1.0))
 
@@ -496,7 +350,7 @@ binom = Discrete("binom", _binom_mass, _binom_cdf)
 
 def _bernoulli_mass(k: Any, p: Any) -> Any:
     mask = (k == 0) | (k == 1)
-    safe = _inside(mask, k, 0.0)
+    safe = inside(mask, k, 0.0)
     return np.where(mask, _xlogy(safe, p) + _xlog1py(1 - safe, -p), -np.inf)
 
 
@@ -508,7 +362,7 @@ bernoulli = Discrete(
 
 
 def _geom_mass(k: Any, p: Any) -> Any:
-    safe = _inside(k >= 1, k, 1.0)
+    safe = inside(k >= 1, k, 1.0)
     return np.where(k >= 1, _xlog1py(safe - 1, -p) + np.log(p), -np.inf)
 
 
@@ -517,7 +371,7 @@ geom = Discrete("geom", _geom_mass, lambda k, p: -np.expm1(np.maximum(k, 0) * np
 
 def _nbinom_mass(k: Any, n: Any, p: Any) -> Any:
     mask = k >= 0
-    safe = _inside(mask, k, 0.0)
+    safe = inside(mask, k, 0.0)
     front = gammas.lgamma(safe + n) - gammas.lgamma(safe + 1) - gammas.lgamma(n)
     return np.where(mask, front + _xlogy(n, p) + _xlog1py(safe, -p), -np.inf)
 
@@ -525,7 +379,7 @@ def _nbinom_mass(k: Any, n: Any, p: Any) -> Any:
 nbinom = Discrete(
     "nbinom",
     _nbinom_mass,
-    lambda k, n, p: np.where(k >= 0, gammas.betainc(n, _inside(k >= 0, k, 0.0) + 1, p), 0),
+    lambda k, n, p: np.where(k >= 0, gammas.betainc(n, inside(k >= 0, k, 0.0) + 1, p), 0),
 )
 
 

@@ -109,6 +109,26 @@ def check_against_numpy(
         assert array.tobytes() == original.tobytes(), "an argument was written to"
 
 
+def check_compiled(function: Function, given: Call, oracle: Function, tolerance: float) -> None:
+    """Require that a function gives the same in native code, alone and batched; calls that the
+    oracle refuses count for nothing.
+    """
+    expected, refusal, _ = _call_numpy(oracle, given)
+    if refusal is not None:
+        return
+    compare = _Comparison(given, tolerance, exact_zeros=False)
+    forms = {"compiled": _run_compiled}
+    if not any(type(leaf) is Weak for leaf in _leaves(given)):
+        forms["compiled, batched"] = _run_batched
+    for form, run in forms.items():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compare.results(run(function, given), expected)
+        except (AssertionError, *REFUSALS) as error:
+            raise AssertionError(f"{form}, {given}: {type(error).__name__}: {error}") from error
+
+
 def check_graph(graph: Graph) -> Graph:
     """The graph, once it is verified and its text reads back as the same graph."""
     graph.verify()
@@ -144,6 +164,33 @@ def _require_refusal(run: Function, refusal: Exception) -> None:
 def _run_traced(function: Function, given: Call, graphs: list[Graph]) -> Any:
     """Trace with the arrays as arguments, check the graph, evaluate it, put the results back."""
     arguments = [_plain(leaf) for leaf in _leaves(given) if _is_argument(leaf)]
+    traced, structure = _flat_function(function, given)
+    graph = check_graph(wf.trace(traced)(*arguments))
+    graphs.append(graph)
+    arrays = wf.evaluate(graph, [np.asarray(argument) for argument in arguments])
+    return _replace(structure[0], lambda leaf: arrays[leaf.at] if type(leaf) is _Slot else leaf)
+
+
+def _run_compiled(function: Function, given: Call) -> Any:
+    """Compile with the arrays as arguments, call, put the results back."""
+    arguments = [_plain(leaf) for leaf in _leaves(given) if _is_argument(leaf)]
+    traced, structure = _flat_function(function, given)
+    arrays = wf.jit(traced)(*arguments)
+    return _replace(structure[0], lambda leaf: arrays[leaf.at] if type(leaf) is _Slot else leaf)
+
+
+def _run_batched(function: Function, given: Call) -> Any:
+    """As `_run_compiled`, for two calls at once of the same arguments; the second one counts."""
+    arguments = [_plain(leaf) for leaf in _leaves(given) if _is_argument(leaf)]
+    if not arguments:
+        return _run_compiled(function, given)
+    traced, structure = _flat_function(function, given)
+    arrays = wf.jit(wf.vmap(traced))(*[np.stack([a, a]) for a in arguments])
+    return _replace(structure[0], lambda leaf: arrays[leaf.at][1] if type(leaf) is _Slot else leaf)
+
+
+def _flat_function(function: Function, given: Call) -> tuple[Function, list[Any]]:
+    """The function of the arrays alone, and where its results go once it is traced."""
     structure: list[Any] = []
 
     def traced(*tracers: Any) -> list[Tracer]:
@@ -153,10 +200,7 @@ def _run_traced(function: Function, given: Call, graphs: list[Graph]) -> Any:
         structure.append(_replace(result, lambda leaf: _number_tracer(leaf, found)))
         return found
 
-    graph = check_graph(wf.trace(traced)(*arguments))
-    graphs.append(graph)
-    arrays = wf.evaluate(graph, [np.asarray(argument) for argument in arguments])
-    return _replace(structure[0], lambda leaf: arrays[leaf.at] if type(leaf) is _Slot else leaf)
+    return traced, structure
 
 
 @dataclass(frozen=True)

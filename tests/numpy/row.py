@@ -10,7 +10,7 @@ import numpy as np
 
 import weft.numpy
 from tests.numpy.arrays import Draw
-from tests.numpy.checking import Call, Function, check_against_numpy
+from tests.numpy.checking import Call, Function, check_against_numpy, check_compiled
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,11 @@ class Row:
             exact_zeros=self.exact_zeros,
             same_graph=self.same_graph and self.function is None,
         )
+
+    def check_compiled(self, draw: Draw) -> None:
+        """Draw a call and compare native code with NumPy."""
+        function, oracle = named(weft.numpy, self.name), self.oracle or self.function
+        check_compiled(function, self.make(draw), oracle or named(np, self.name), self.tolerance)
 
 
 def rows(names: str, make: Callable[[Draw], Call], **settings: Any) -> list[Row]:

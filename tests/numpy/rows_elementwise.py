@@ -48,7 +48,8 @@ def to_promote(draw: Draw) -> Call:
 
 
 def to_cast(draw: Draw) -> Call:
-    return call(array(draw, values="finite"), draw(a_dtype()))
+    """Numbers that every dtype holds: of others, floats become any integer."""
+    return call(array(draw, values="positive"), draw(a_dtype()))
 
 
 # --- clipping, rounding, choosing -----------------------------------------------------------------

@@ -32,7 +32,7 @@ from tests.numpy.arrays import (
     options,
     shape,
 )
-from tests.numpy.checking import Call, Function, call, check_against_numpy
+from tests.numpy.checking import Call, Function, call, check_against_numpy, check_compiled
 from tests.numpy.row import Row, named, rows
 from tests.numpy.rows_contraction import (
     crossed_in_last,
@@ -63,6 +63,11 @@ class FactorRow(Row):
             tolerance=self.tolerance,
             same_graph=self.same_graph,
         )
+
+    def check_compiled(self, draw: Draw) -> None:
+        """Draw a call and compare native code with NumPy."""
+        ours, theirs = [self._then_common(named(m, self.name)) for m in (weft.numpy, np)]
+        check_compiled(ours, self.make(draw), theirs, self.tolerance)
 
     def _then_common(self, function: Function) -> Function:
         return lambda *args, **kwargs: self.common(function(*args, **kwargs))

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 import tests.numpy
 import weft.numpy
 from docs.numpy_functions import NUMPY
+from tests.numpy.arrays import REAL, array
+from tests.numpy.checking import Call, check_compiled
 from tests.numpy.row import Row
 from weft.frontends.functions.namespace import FFT, LINALG, MAIN, OBJECTS, UFUNC_NAMES
 from weft.frontends.functions.refusals import HANDED_ON, REASONS
@@ -53,6 +55,25 @@ def test_what_has_no_values_is_that_of_numpy(name: str) -> None:
 def test_function_equals_numpy(name: str, data: st.DataObject) -> None:
     candidates = [row for row in ROWS if row.name == name]
     data.draw(st.sampled_from(candidates)).check(data.draw)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=5, deadline=None, derandomize=True, database=None)
+@given(st.data())
+def test_native_code_equals_numpy_alone_and_batched(name: str, data: st.DataObject) -> None:
+    candidates = [row for row in ROWS if row.name == name]
+    data.draw(st.sampled_from(candidates)).check_compiled(data.draw)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(UFUNC_NAMES))
+@settings(max_examples=3, deadline=None, derandomize=True, database=None)
+@given(st.data())
+def test_native_ufunc_equals_numpy_alone_and_batched(name: str, data: st.DataObject) -> None:
+    ufunc = UFUNC_NAMES[name]
+    given = [array(data.draw, REAL, (3,), values="positive") for _ in range(ufunc.nin)]
+    check_compiled(getattr(weft.numpy, name), Call(tuple(given)), ufunc, 512.0)
 
 
 @pytest.mark.skipif(
