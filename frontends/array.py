@@ -24,7 +24,7 @@ from weft.frontends import views
 from weft.frontends.arguments import Scalar
 from weft.frontends.functions import core, indexing
 from weft.frontends.functions.namespace import BY_NUMPY, GENERALISED, MAIN
-from weft.frontends.functions.refusals import refusal
+from weft.frontends.functions.refusals import attribute_refusal, refusal
 from weft.frontends.functions.ufuncs import apply_operator, apply_ufunc, emitter
 from weft.frontends.trace import (
     ArrayLike,
@@ -371,9 +371,9 @@ class TracedArray(Viewed):
         )
 
     def __getattr__(self, name: str) -> Any:
-        known = hasattr(np.ndarray, name)
-        about = "is not supported on traced arrays" if known else "is no attribute of arrays"
-        raise AttributeError(f".{name} {about}")
+        if hasattr(np.ndarray, name):
+            raise AttributeError(attribute_refusal(name))
+        raise AttributeError(f".{name} is no attribute of arrays")
 
     # --- operators ---
 

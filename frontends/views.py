@@ -11,10 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.compiler.ir.dtypes import dtype as as_dtype
 from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.graph import Result, Value
 from weft.compiler.ir.types import Shape
-from weft.compiler.ops.conversion import complex_, imag, real
+from weft.compiler.ops.conversion import bitcast, complex_, imag, real
 from weft.frontends.functions import core, manipulation
 from weft.frontends.trace import Tracer, View, current_trace, located, user_line
 
@@ -84,6 +85,38 @@ class Viewed(Tracer):
     def squeeze(self, axis: Any = None) -> Any:
         """As `numpy.ndarray.squeeze`."""
         return self._reshaped_view(located(manipulation.squeeze, self, axis))
+
+    def view(self, dtype: Any = None, type: Any = None) -> Any:
+        """As `numpy.ndarray.view`, of numbers read as a real dtype of the same width."""
+        wanted = self.type.dtype if dtype is None else located(as_dtype, dtype)
+        own = self.type.dtype
+        kinds = ("int", "uint", "float")
+        if wanted is own:
+            return self._view_of(lambda value: value, lambda _, new: new)
+        if own.bits != wanted.bits or own.kind not in kinds or wanted.kind not in kinds:
+            raise current_trace().error(
+                f".view({wanted}) of {self.type} needs another size or layout of elements; use "
+                "x.real and x.imag, np.packbits, or .astype"
+            )
+        return self._view_of(
+            lambda value: bitcast(value, dtype=wanted), lambda _, new: bitcast(new, dtype=own)
+        )
+
+    @property
+    def device(self) -> str:
+        return "cpu"
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Any:
+        """As `numpy.ndarray.to_device`: there is the one device."""
+        if device != "cpu":
+            raise current_trace().error(f'a traced array is on device "cpu", not {device!r}')
+        return self
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        # The namespace is made of these arrays.
+        from weft.frontends import numpy
+
+        return numpy
 
     @property
     def flat(self) -> Any:

@@ -51,6 +51,21 @@ HANDED_ON: Final = (
 """Functions of no arrays, which are NumPy's own in `weft.numpy`."""
 
 
+_ATTRIBUTES: Final = {
+    _MEMORY: "base byteswap ctypes data flags setflags strides",
+    _FILES: "dump dumps tobytes tofile",
+    "structured dtypes have no traced version; use one array per field": "getfield setfield",
+    "an array keeps its size; use np.resize(x, shape)": "resize",
+}
+
+
+def attribute_refusal(name: str) -> str:
+    """The line that says why an attribute of arrays is not there."""
+    where = f".{name} is not supported on traced arrays"
+    found = [reason for reason, names in _ATTRIBUTES.items() if name in names.split()]
+    return f"{where}: {found[0]}" if found else where
+
+
 def refusal(name: str, module: str = "numpy") -> str:
     """The line that says why a function is not there."""
     reason = REASONS.get(name)

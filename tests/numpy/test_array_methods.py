@@ -188,8 +188,8 @@ IN_PLACE: dict[str, Callable[[Draw], Call]] = {
 }
 REFUSED = ("item", "tolist")
 UNSUPPORTED = (
-    *("base", "byteswap", "ctypes", "data", "device", "dump", "dumps", "flags", "getfield", "put"),
-    *("resize", "setfield", "setflags", "strides", "to_device", "tobytes", "tofile", "view"),
+    *("base", "byteswap", "ctypes", "data", "dump", "dumps", "flags", "getfield"),
+    *("resize", "setfield", "setflags", "strides", "tobytes", "tofile"),
 )
 
 
@@ -227,14 +227,15 @@ def test_method_writes_what_numpy_writes(name: str, data: st.DataObject) -> None
 
 def test_every_attribute_of_numpys_arrays_is_accounted_for() -> None:
     public = {name for name in dir(np.ndarray) if not name.startswith("_")}
-    known = {*ATTRIBUTES, *METHODS, *IN_PLACE, *REFUSED, *UNSUPPORTED, "flat", "nonzero"}
+    elsewhere = {"flat", "nonzero", "put", "view", "device", "to_device"}
+    known = {*ATTRIBUTES, *METHODS, *IN_PLACE, *REFUSED, *UNSUPPORTED, *elsewhere}
     assert public - known == set()
     assert {name for name in UNSUPPORTED if hasattr(TracedArray, name)} == set()
 
 
 @pytest.mark.parametrize("name", UNSUPPORTED)
 def test_what_is_not_supported_says_so(name: str) -> None:
-    with pytest.raises(AttributeError, match=f"{name} is not supported on traced arrays"):
+    with pytest.raises(AttributeError, match=f"{name} is not supported on traced arrays: "):
         wf.trace(lambda x: getattr(x, name))(np.ones(3))
 
 
@@ -401,3 +402,36 @@ def test_power_of_one_is_the_array_itself() -> None:
 def test_integer_to_a_known_negative_power_is_refused() -> None:
     with pytest.raises(wf.DTypeError, match="negative power"):
         wf.trace(lambda x: x**-1)(np.arange(3))
+
+
+@pytest.mark.parametrize(
+    "dtype, other", [("float64", "int64"), ("float32", "uint32"), ("int8", "uint8")]
+)
+def test_view_reads_the_same_bits_and_writes_through(dtype: str, other: str) -> None:
+    def function(x: Any) -> Any:
+        copied = x.copy()
+        bits = copied.view(other)
+        bits[0] = bits[0] ^ bits.dtype.type(1)
+        return bits, copied, copied.view()
+
+    check_against_numpy(function, (np.array([1, 2, 5]).astype(dtype),))
+
+
+def test_attributes_of_the_array_api() -> None:
+    def function(x: Any) -> Any:
+        namespace = x.__array_namespace__()
+        assert x.device == "cpu" and x.to_device("cpu") is x
+        return namespace.sin(x)
+
+    x = np.array([0.5, 1.0])
+    np.testing.assert_allclose(wf.jit(function)(x), np.sin(x), rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "name, reason", [("strides", "memory"), ("tofile", "files"), ("resize", r"np\.resize")]
+)
+def test_attributes_that_are_refused_say_why(name: str, reason: str) -> None:
+    with pytest.raises(
+        AttributeError, match=f"{name} is not supported on traced arrays: .*{reason}"
+    ):
+        wf.jit(lambda x: getattr(x, name))(np.ones(3))
