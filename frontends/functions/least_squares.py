@@ -22,7 +22,7 @@ from weft.frontends.functions.core import (
     wrap,
 )
 from weft.frontends.functions.magnitude import conjugate, squared_magnitude
-from weft.frontends.functions.matrices import matrices, multiply, operands, refuse_hermitian
+from weft.frontends.functions.matrices import decompose, matrices, multiply, operands
 from weft.frontends.functions.reducing import ANY, SUM, reduce, truth
 from weft.frontends.trace import ArrayLike, Tracer
 
@@ -37,7 +37,6 @@ def pinv(
     rtol: ArrayLike | None = None,
 ) -> Tracer:
     """As `numpy.linalg.pinv`; in float32, singular values below its precision count as 0."""
-    refuse_hermitian("pinv", hermitian)
     value = matrices("pinv", a)
     rows, columns = value.type.shape[-2:]
     if rows == 0 or columns == 0:
@@ -46,7 +45,7 @@ def pinv(
     if limit is None and value.type.dtype.real is dtypes.f64:
         # NumPy computes float32 in double too, so that this number does for both there.
         limit = 1e-15
-    u, s, vh = primitives.svd.emit(value, full=False)
+    u, s, vh = decompose(value, hermitian=hermitian)
     is_large = gt(s, _relative_cutoff(s, value, limit))
     scaled = _scale_rows(conjugate(vh), _reciprocals(s, is_large))
     return wrap(multiply(scaled, conjugate(u), turn_x=True, turn_y=True))
@@ -87,12 +86,11 @@ def matrix_rank(
     rtol: ArrayLike | None = None,
 ) -> Tracer:
     """As `numpy.linalg.matrix_rank`."""
-    refuse_hermitian("matrix_rank", hermitian)
     given = lift(A)
     if given.type.rank < 2:
         return wrap(cast(reduce(ANY, truth(given), None), dtypes.i64))
     value = matrices("matrix_rank", A)
-    _, s, _ = primitives.svd.emit(value, full=False)
+    _, s, _ = decompose(value, hermitian=hermitian)
     if tol is None:
         is_large = gt(s, _relative_cutoff(s, value, rtol))
     else:

@@ -30,10 +30,10 @@ from weft.frontends.functions.least_squares import lstsq, matrix_rank, pinv
 from weft.frontends.functions.magnitude import conjugate
 from weft.frontends.functions.manipulation import matrix_transpose
 from weft.frontends.functions.matrices import (
+    decompose,
     inverse,
     matrices,
     operands,
-    refuse_hermitian,
     square_matrices,
     stretch_stacks,
 )
@@ -214,9 +214,8 @@ def svd(
     a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
     """As `numpy.linalg.svd`."""
-    refuse_hermitian("svd", hermitian)
     full_size = full_matrices and compute_uv
-    u, s, vh = primitives.svd.emit(matrices("svd", a), full=full_size)
+    u, s, vh = decompose(matrices("svd", a), full=full_size, hermitian=hermitian)
     return SVDResult(wrap(u), wrap(s), wrap(vh)) if compute_uv else wrap(s)
 
 

@@ -10,18 +10,22 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import DTypeError, ShapeError
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import Shape, format_shape
+from weft.compiler.ops.arithmetic import abs_, mul, sign
 from weft.compiler.ops.contraction import dot_general
-from weft.compiler.ops.linalg import solve
+from weft.compiler.ops.indexing import gather
+from weft.compiler.ops.linalg import eigh, solve, svd
 from weft.compiler.ops.logic import eq
+from weft.compiler.ops.ordering import sort
+from weft.frontends.functions.along import stretch, swap_last
 from weft.frontends.functions.core import (
     broadcast_shapes,
     broadcast_value,
     cast,
     lift,
     promote,
-    trace_error,
     wrap,
 )
+from weft.frontends.functions.magnitude import conjugate
 from weft.frontends.functions.pieces import iota
 from weft.frontends.trace import ArrayLike
 
@@ -54,10 +58,19 @@ def square_matrices(name: str, a: ArrayLike) -> Value:
     return value
 
 
-def refuse_hermitian(name: str, hermitian: bool) -> None:
-    """Refuse an option that promises a Hermitian matrix."""
-    if hermitian:
-        raise trace_error(f"{name}: hermitian=True is not supported; leave it out, or use eigh")
+def decompose(value: Value, *, full: bool = False, hermitian: bool = False) -> tuple[Value, ...]:
+    """(u, s, vh) of matrices; of Hermitian ones by the eigenvalues of one triangle."""
+    if not hermitian:
+        return svd.emit(value, full=full)
+    values, vectors = eigh.emit(value)
+    last = values.type.rank - 1
+    places = iota(values.type.shape, last)
+    _, order = sort.emit(abs_(values), places, axis=last, descending=True)
+    chosen = gather(values, order, axes=(last,), batch_dims=last)
+    u = swap_last(gather(swap_last(vectors), order, axes=(last,), batch_dims=last))
+    signs = cast(sign(chosen), u.type.dtype)
+    turned = mul(u, stretch(signs, (*range(last), last + 1), u.type.shape))
+    return u, abs_(chosen), conjugate(swap_last(turned))
 
 
 def stretch_stacks(values: Sequence[Value], core: int = 2) -> list[Value]:

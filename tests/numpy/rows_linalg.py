@@ -375,6 +375,14 @@ def of_eig(found: Any) -> Any:
     return *of_values(values), np.sum(np.abs(vectors) ** 2, -2), again
 
 
+def symmetric(draw: Draw) -> Call:
+    """Hermitian, with eigenvalues of both signs, and one that is 0 once in a while."""
+    size = integer(draw, 1, 4)
+    x = array(draw, LINEAR, (*shape(draw, most_rank=1), size, size), values="small")
+    signs = np.diag([8, -16, 24 if chance(draw) else 0, -32][:size])
+    return call((x + x.conj().swapaxes(-1, -2) + 2 * signs).astype(x.dtype), hermitian=True)
+
+
 def traced_sum(draw: Draw) -> Call:
     x = array(draw, values="finite", least_rank=1)
     dtype = a_dtype(("complex128",))
@@ -406,6 +414,8 @@ ROWS: list[Row] = [
     FactorRow("linalg.qr", to_triangle_alone, tolerance=TOLERANCE, common=of_triangle),
     FactorRow("linalg.svd", singular_factors, tolerance=TOLERANCE, common=of_svd),
     Row("linalg.svd", singular_values, tolerance=TOLERANCE),
+    FactorRow("linalg.svd", symmetric, tolerance=TOLERANCE, common=of_svd),
+    *rows("linalg.pinv linalg.matrix_rank", symmetric, tolerance=512.0),
     Row("linalg.svdvals", one_of_any, tolerance=TOLERANCE),
     Row("linalg.norm", length),
     Row("linalg.norm", length_along, tolerance=TOLERANCE),
