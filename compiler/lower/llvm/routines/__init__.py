@@ -29,7 +29,7 @@ FAMILIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ),
         "fourier": ("fft",),
         "linalg": (
-            *("cholesky", "eigh", "lu", "qr", "slogdet", "solve", "svd"),
+            *("cholesky", "eig", "eigh", "lu", "qr", "slogdet", "solve", "svd"),
             "triangular_solve",
         ),
         "ordering": ("sort", "top_k", "searchsorted"),
