@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from weft import implicit as implicit
     from weft import numpy as numpy
     from weft import random as random
+    from weft import sparse as sparse
     from weft.compiler.ir.errors import ArgumentError as ArgumentError
     from weft.compiler.ir.errors import BoundsError as BoundsError
     from weft.compiler.ir.errors import DTypeError as DTypeError
@@ -108,7 +109,7 @@ _MODULES = {
     "weft.runtime.threads": "get_num_threads set_num_threads threads",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
-_SUBMODULES = ("implicit", "numpy", "random")
+_SUBMODULES = ("implicit", "numpy", "random", "sparse")
 
 __all__ = sorted([*_HOME, *_SUBMODULES])
 
