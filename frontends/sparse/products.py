@@ -43,7 +43,7 @@ def _dense_times(x: Any, right: SparseArray) -> Any:
         raise _mismatch(x.shape, right.shape)
     if x.ndim == 1:
         return _times_dense(right.T, x)
-    flat = x.reshape((-1, x.shape[-1]))
+    flat = x.reshape((core.product(x.shape[:-1]), x.shape[-1]))
     return _times_dense(right.T, flat.T).T.reshape((*x.shape[:-1], right.shape[1]))
 
 
