@@ -1,7 +1,7 @@
 """Products with sparse matrices of a million entries, and their gradients, against SciPy.
 
-Bars, as ratios to SciPy's time in the same run: 1.0 for a matrix times a vector, 1.5 for 16 columns.
-SciPy runs on one thread. A gradient is compared with what one would write by hand for it.
+Bars, as ratios to SciPy's time in the same run: 1.0 for a matrix times a vector, 1.5 for 16
+columns. SciPy runs on one thread. A gradient is compared with what one would write by hand for it.
 """
 
 from __future__ import annotations

@@ -125,6 +125,24 @@ def marked_leaves(
     return marked
 
 
+def require_whole(
+    arguments: Arguments, chosen: Sequence[int], function: Callable[..., Any]
+) -> None:
+    """Refuse to differentiate arguments with constant leaves, where each is to have axes of its
+    own in the result.
+    """
+    for leaf, number, constant in zip(
+        arguments.leaves, arguments.argument_of, arguments.constant, strict=True
+    ):
+        if constant and number in chosen:
+            raise ArgumentError(
+                f"a Jacobian has an axis for each axis of its argument, which {leaf.name} of "
+                f"{_name(function)} does not fit: write the function in terms of the entries, as "
+                "an array",
+                location=caller_location(),
+            )
+
+
 def _require_scalar(closure: Closure, has_aux: bool, function: Callable[..., Any]) -> None:
     results = closure.region.results
     shape = closure.out_tree

@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Dim
-from weft.compiler.ir.errors import ArgumentError, ShapeError
+from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.types import ArrayType
 from weft.frontends import tree
 from weft.frontends.arguments import describe_leaf, parameter_names
@@ -19,6 +19,7 @@ from weft.frontends.differentiation import (
     jvp,
     linearize,
     marked_leaves,
+    require_whole,
     vjp,
     zeros_of,
 )
@@ -132,16 +133,8 @@ def _select(
     name = getattr(function, "__name__", "function")
     arguments = flatten_arguments(name, parameter_names(function), args)
     numbers = chosen_arguments(argnums, len(args), function)
+    require_whole(arguments, numbers, function)
     marked_leaves(arguments, numbers, function)
-    for leaf, own, constant in zip(
-        arguments.leaves, arguments.argument_of, arguments.constant, strict=True
-    ):
-        if constant and own in numbers:
-            raise ArgumentError(
-                f"a Jacobian has one axis for each of its arguments' axes, which {leaf.name} of "
-                f"{name} does not fit: write the function in terms of the entries, as an array",
-                location=caller_location(),
-            )
 
     def called(*chosen: Any) -> Any:
         full = list(args)

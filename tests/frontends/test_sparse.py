@@ -368,6 +368,8 @@ def test_batches_of_the_dense_operand_and_of_entries() -> None:
         wf.vmap(lambda x: wf.sparse.asarray(S) * x)(np.ones(3))
     with pytest.raises(ArgumentError, match="write the function in terms of the entries"):
         wf.jacobian(lambda S: S @ X[0])(S)
+    with pytest.raises(ArgumentError, match="write the function in terms of the entries"):
+        wf.sparse_jacobian(lambda S: S @ X[0])(S)
 
 
 # --- refusals -----------------------------------------------------------------------------------
