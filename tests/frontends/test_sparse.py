@@ -205,6 +205,23 @@ def test_one_program_serves_other_entries() -> None:
     assert product.why_retraced().count("\n") == 0
 
 
+def test_native_code_takes_the_leaves_of_later_calls() -> None:
+    def scaled(t: Table, factor: Any) -> Any:
+        return Table(t.weights * factor, t.places)
+
+    call = wf.jit(scaled)
+    for weights in (np.ones(3), 2 * np.ones(3), np.ones(4, "f4"), np.ones(6)[::2], np.ones(3)):
+        for places in (np.arange(2), np.arange(2)[::-1]):
+            made = call(Table(weights, places), 3.0)
+            np.testing.assert_array_equal(made.weights, weights * 3)
+            np.testing.assert_array_equal(made.places, places)
+            assert made.weights.dtype == weights.dtype
+    np.testing.assert_array_equal(call(t=Table(np.ones(1), np.ones(1)), factor=2.0).weights, [2.0])
+    other = wf.jit(lambda t, n: t.weights * n, static_argnums=1)
+    for n in (1, 2, 1):
+        np.testing.assert_array_equal(other(Table(np.ones(2), np.ones(1)), n), [n, n])
+
+
 def test_carried_by_a_loop() -> None:
     S = example("csr")
     made = wf.jit(lambda S: wf.fori_loop(0, 3, lambda i, S: S * 2.0, S))(S)

@@ -13,16 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 
 import weft as wf
-from benchmarks.common import Run, compare, start
+from benchmarks.internals.turns import compare, is_wanted, options
+from benchmarks.measure import as_numpy
+from benchmarks.peers import Run
 
 ROWS = 100_000
 ENTRIES = 1_000_000
 COLUMNS = 16
-
-
-def pair(function: Callable[..., Any], by_hand: Callable[..., Any], *values: Any) -> dict[str, Run]:
-    compiled = wf.jit(function)
-    return {"weft": lambda: compiled(*values), "scipy": lambda: by_hand(*values)}
 
 
 def product(S: Any, x: Any) -> Any:
@@ -45,16 +42,29 @@ def by_hand(S: Any, x: Any) -> Any:
     return twice[rows] * x[S.indices], S.T @ twice
 
 
+def pair(function: Callable[..., Any], plain: Callable[..., Any], *values: Any) -> dict[str, Run]:
+    """Both ways to compute the same, which is checked."""
+    compiled = wf.jit(function)
+    for found, right in zip(as_numpy(compiled(*values)), as_numpy(plain(*values)), strict=True):
+        np.testing.assert_allclose(found, right, rtol=1e-9, atol=1e-9)
+    return {"weft": lambda: compiled(*values), "scipy": lambda: plain(*values)}
+
+
 def main() -> None:
-    options = start(__doc__ or "")
+    given = options(__doc__ or "")
     r = np.random.default_rng(0)
     S = sp.random_array((ROWS, ROWS), density=ENTRIES / ROWS**2, format="csr", rng=r)
     x, X = r.normal(size=ROWS), r.normal(size=(ROWS, COLUMNS))
-    compare("csr by vector", pair(product, product, S, x), options)
-    compare("csc by vector", pair(product, product, S.tocsc(), x), options)
-    compare("coo by vector", pair(product, product, S.tocoo(), x), options)
-    compare(f"csr by {COLUMNS} columns", pair(product, product, S, X), options)
-    compare("gradient of entries and vector", pair(entries_and_vector, by_hand, S, x), options)
+    parts = {
+        "csr by vector": (product, product, S, x),
+        "csc by vector": (product, product, S.tocsc(), x),
+        "coo by vector": (product, product, S.tocoo(), x),
+        f"csr by {COLUMNS} columns": (product, product, S, X),
+        "gradient of entries and vector": (entries_and_vector, by_hand, S, x),
+    }
+    for title, part in parts.items():
+        if is_wanted(title, given):
+            compare(title, pair(*part), given)
 
 
 if __name__ == "__main__":
