@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import linecache
+import sys
 from collections.abc import Callable, Iterator
 from types import EllipsisType
 from typing import Any, Final, NoReturn
@@ -20,7 +21,7 @@ from weft.compiler.ir.dtypes import dtype as as_dtype
 from weft.compiler.ir.errors import ShapeError, TraceError, WeftError
 from weft.compiler.ir.graph import Constant, Parameter, Result, Value
 from weft.compiler.ir.types import Shape
-from weft.frontends import views
+from weft.frontends import tree, views
 from weft.frontends.arguments import Scalar
 from weft.frontends.functions import core, indexing
 from weft.frontends.functions.namespace import BY_NUMPY, GENERALISED, MAIN
@@ -56,7 +57,7 @@ _OPERANDS: Final = (Tracer, np.ndarray, np.generic, bool, int, float, complex, D
 def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def method(self: TracedArray, other: Any) -> Any:
         if not isinstance(other, _OPERANDS):
-            return NotImplemented
+            return _in_its_way(ufunc, self, other)
         return located(apply_operator, ufunc, self, other)
 
     return method
@@ -65,10 +66,21 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def method(self: TracedArray, other: Any) -> Any:
         if not isinstance(other, _OPERANDS):
-            return NotImplemented
+            return _in_its_way(ufunc, other, self)
         return located(apply_operator, ufunc, other, self)
 
     return method
+
+
+def _yields_to(operand: Any) -> bool:
+    """Whether an operand knows better what to do: sparse arrays, SciPy's too."""
+    priority: float = getattr(operand, "__array_priority__", 0.0)
+    return priority > TracedArray.__array_priority__ or tree.is_scipy(operand)
+
+
+def _in_its_way(ufunc: np.ufunc, *operands: Any) -> Any:
+    """An operator with something that is no array to us."""
+    return ufunc(*map(tree.as_own, operands)) if any(map(_yields_to, operands)) else NotImplemented
 
 
 def _in_place(ufunc: np.ufunc, symbol: str) -> Callable[[Any, Any], Any]:
@@ -280,6 +292,8 @@ class TracedArray(Viewed):
     # --- NumPy's protocols ---
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(map(_yields_to, inputs)):
+            return NotImplemented
         if ufunc in GENERALISED and method == "__call__":
             return _call_in_place_of_numpy(GENERALISED[ufunc], inputs, kwargs)
         if emitter(ufunc) is None:
@@ -353,6 +367,12 @@ class TracedArray(Viewed):
         self._refuse(".tolist()", "the array itself")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
+        asking = sys._getframe(1)
+        if asking.f_globals.get("__name__", "").startswith("scipy.sparse"):
+            if asking.f_code.co_name == "_matmul_dispatch":
+                # What is a mere object to NumPy, SciPy leaves to its own operator.
+                return np.empty((), object)
+            self._refuse("an operator of SciPy's sparse array", "wf.sparse.asarray(S) in its place")
         self._refuse(
             "a NumPy array (np.array, np.asarray, or a function outside NumPy's dispatch)",
             "weft.numpy.asarray / weft.numpy.stack, or the function of the same name in "
@@ -428,9 +448,13 @@ class TracedArray(Viewed):
     __ipow__ = _in_place(np.power, "**")
 
     def __matmul__(self, other: Any) -> Any:
+        if _yields_to(other):
+            return _in_its_way(np.matmul, self, other)
         return located(MAIN["matmul"], self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
+        if _yields_to(other):
+            return _in_its_way(np.matmul, other, self)
         return located(MAIN["matmul"], other, self)
 
     def __imatmul__(self, other: Any) -> Any:

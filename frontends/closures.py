@@ -40,12 +40,15 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """Positional arguments, flattened: leaves, their types, and which argument each is in."""
+    """Positional arguments, flattened: leaves, their types, which argument each is in, and which
+    derivatives leave alone.
+    """
 
     values: list[Any]
     leaves: list[Leaf]
     treedef: tree.TreeDef
     argument_of: list[int]
+    constant: tuple[bool, ...]
 
 
 def flatten_arguments(function: str, names: Sequence[str], arguments: Sequence[Any]) -> Arguments:
@@ -62,7 +65,7 @@ def flatten_arguments(function: str, names: Sequence[str], arguments: Sequence[A
             values.append(value)
             argument_of.append(number)
     _, treedef = tree.flatten(tuple(arguments))
-    return Arguments(values, leaves, treedef, argument_of)
+    return Arguments(values, leaves, treedef, argument_of, tree.constant_leaves(treedef))
 
 
 def close(

@@ -132,6 +132,7 @@ class CompiledFunction:
         self._cache: OrderedDict[Any, Specialisation] = OrderedDict()
         self._reasons: list[str] = []
         self._stubs: tuple[Callable[..., Any], ...] = ()
+        self._flat_stubs: tuple[tuple[tree.TreeDef, Callable[..., Any], tree.TreeDef], ...] = ()
         self._stub_kinds: tuple[Any, ...] = ()
         self._lock = RLock()
         functools.update_wrapper(self, function, updated=())
@@ -143,10 +144,26 @@ class CompiledFunction:
                 result = stub(*args)
                 if result is not MISS:
                     return result
+            if self._flat_stubs:
+                result = self._call_flat(args)
+                if result is not MISS:
+                    return result
         call = self.signature.take_apart(args, kwargs)
         if trace is not None:
             return self._call_traced(call, trace)
         return self._call_slowly(call)
+
+    def _call_flat(self, args: tuple[Any, ...]) -> Any:
+        """A call whose arguments Python takes apart, such as dataclasses, and native code takes
+        from there.
+        """
+        leaves, treedef = tree.flatten((args, {}))
+        for known, stub, out_tree in self._flat_stubs:
+            if known == treedef:
+                results = stub(*leaves)
+                if results is not MISS:
+                    return tree.unflatten(out_tree, results)
+        return MISS
 
     def _call_slowly(self, call: Call) -> Any:
         """The way of calls that no stub serves: the first of a kind, and unusual ones."""
@@ -172,9 +189,17 @@ class CompiledFunction:
         if make is None or self._threads is not None or kind in self._stub_kinds:
             return
         stub = make(call, specialisation.out_tree)
+        flat = getattr(specialisation.program, "flat_stub", None)
         if stub is not None:
             with self._lock:
                 self._stubs = (stub, *self._stubs[: MOST_STUBS - 1])
+                self._stub_kinds = (kind, *self._stub_kinds[: MOST_STUBS - 1])
+        elif flat is not None and not call.static and not call.treedef.children()[1].num_leaves:
+            stub = flat(call)
+            with self._lock:
+                if stub is not None:
+                    made = (call.treedef, stub, specialisation.out_tree)
+                    self._flat_stubs = (made, *self._flat_stubs[: MOST_STUBS - 1])
                 self._stub_kinds = (kind, *self._stub_kinds[: MOST_STUBS - 1])
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -300,7 +325,7 @@ class CompiledFunction:
             self._cache[key] = made
             if len(self._cache) > CACHE_SIZE:
                 self._cache.popitem(last=False)
-                self._stubs = self._stub_kinds = ()
+                self._stubs = self._flat_stubs = self._stub_kinds = ()
             return made
 
     def _compile(self, call: Call) -> Specialisation:

@@ -107,8 +107,13 @@ def chosen_arguments(
 def marked_leaves(
     arguments: Arguments, chosen: Sequence[int], function: Callable[..., Any]
 ) -> list[bool]:
-    """Which leaves to differentiate; those that cannot be are refused by name."""
-    marked = [number in chosen for number in arguments.argument_of]
+    """Which leaves to differentiate: all of the chosen arguments but constant ones. Others that
+    cannot be are refused by name.
+    """
+    marked = [
+        number in chosen and not constant
+        for number, constant in zip(arguments.argument_of, arguments.constant, strict=True)
+    ]
     for leaf, mark in zip(arguments.leaves, marked, strict=True):
         if mark and not leaf.type.dtype.is_inexact:
             raise DTypeError(
@@ -118,6 +123,24 @@ def marked_leaves(
                 location=caller_location(),
             )
     return marked
+
+
+def require_whole(
+    arguments: Arguments, chosen: Sequence[int], function: Callable[..., Any]
+) -> None:
+    """Refuse to differentiate arguments with constant leaves, where each is to have axes of its
+    own in the result.
+    """
+    for leaf, number, constant in zip(
+        arguments.leaves, arguments.argument_of, arguments.constant, strict=True
+    ):
+        if constant and number in chosen:
+            raise ArgumentError(
+                f"a Jacobian has an axis for each axis of its argument, which {leaf.name} of "
+                f"{_name(function)} does not fit: write the function in terms of the entries, as "
+                "an array",
+                location=caller_location(),
+            )
 
 
 def _require_scalar(closure: Closure, has_aux: bool, function: Callable[..., Any]) -> None:
@@ -169,9 +192,14 @@ def _gradient_tree(
     argnums: int | Sequence[int],
     chosen: Sequence[int],
 ) -> Any:
-    """The gradients in the structure of the arguments they belong to."""
+    """The gradients in the structure of the arguments they belong to, constant leaves as they
+    are.
+    """
     remaining = iter(gradients)
-    by_leaf = [next(remaining) if mark else None for mark in marked]
+    by_leaf = [
+        next(remaining) if mark else value
+        for mark, value in zip(marked, arguments.values, strict=True)
+    ]
     structured = []
     for number in chosen:
         own = [g for g, n in zip(by_leaf, arguments.argument_of, strict=True) if n == number]
@@ -192,7 +220,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
     2.0
     """
     arguments = flatten_arguments(_name(function), parameter_names(function), primals)
-    marked = [leaf.type.dtype.is_inexact for leaf in arguments.leaves]
+    marked = _varying(arguments)
     closure, aux = _split_aux(function, arguments, has_aux)
     n_results = len(closure.region.results)
     made = derive.TRANSFORMS.split(
@@ -214,12 +242,8 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
         derived = derive.TRANSFORMS.transpose(made.linear, linear, keep)
         used = [c for c, present in zip(given, has, strict=True) if present]
         outs = iter(apply_region(derived.region, [*residuals, *used]))
-        present = iter(derived.has)
-        leaves = [
-            next(outs) if mark and next(present) else zeros_of(leaf.type)
-            for leaf, mark in zip(arguments.leaves, marked, strict=True)
-        ]
-        return tree.unflatten(arguments.treedef, leaves)
+        made_here = [next(outs) if present else None for present in derived.has]
+        return _cotangent_tree(arguments, marked, made_here)
 
     value = tree.unflatten(value_tree, results[:n_value])
     if not has_aux:
@@ -264,7 +288,7 @@ def jvp(
         for result in closure.region.results
     ]
     value = tree.unflatten(closure.out_tree, results[:count])
-    return value, tree.unflatten(closure.out_tree, out_tangents)
+    return value, _tangent_tree(closure.out_tree, results[:count], out_tangents)
 
 
 def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
@@ -286,7 +310,7 @@ def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callabl
             next(outs) if has else zeros_of(result.type)
             for result, has in zip(results_of, made.has, strict=True)
         ]
-        return tree.unflatten(closure.out_tree, leaves)
+        return _tangent_tree(closure.out_tree, results[:count], leaves)
 
     return tree.unflatten(closure.out_tree, results[:count]), push
 
@@ -306,12 +330,8 @@ def linear_transpose(function: Callable[..., Any], *examples: Any) -> Callable[.
         linear = [False] * closure.n_captured + marked
         made = derive.TRANSFORMS.transpose(closure.region, linear, [True] * len(types))
         outs = iter(apply_region(made.region, [*closure.captured, *given]))
-        has = iter(made.has)
-        leaves = [
-            next(outs) if mark and next(has) else zeros_of(leaf.type)
-            for leaf, mark in zip(arguments.leaves, marked, strict=True)
-        ]
-        return tree.unflatten(arguments.treedef, leaves)
+        cotangents_of = [next(outs) if present else None for present in made.has]
+        return _cotangent_tree(arguments, marked, cotangents_of)
 
     return transposed
 
@@ -325,8 +345,42 @@ def _prepare(
             location=caller_location(),
         )
     arguments = flatten_arguments(_name(function), parameter_names(function), primals)
-    marked = [leaf.type.dtype.is_inexact for leaf in arguments.leaves]
-    return arguments, marked, _close(function, arguments)
+    return arguments, _varying(arguments), _close(function, arguments)
+
+
+def _varying(arguments: Arguments) -> list[bool]:
+    """Which leaves have derivatives: floating-point ones that are not constant."""
+    return [
+        leaf.type.dtype.is_inexact and not constant
+        for leaf, constant in zip(arguments.leaves, arguments.constant, strict=True)
+    ]
+
+
+def _cotangent_tree(arguments: Arguments, marked: Sequence[bool], made: Sequence[Any]) -> Any:
+    """Cotangents in the structure of arguments: constant leaves as they are, zeros where there is
+    none.
+    """
+    remaining = iter(made)
+    leaves = []
+    for leaf, value, mark, constant in zip(
+        arguments.leaves, arguments.values, marked, arguments.constant, strict=True
+    ):
+        cotangent = next(remaining) if mark else None
+        if constant:
+            leaves.append(value)
+        else:
+            leaves.append(zeros_of(leaf.type) if cotangent is None else cotangent)
+    return tree.unflatten(arguments.treedef, leaves)
+
+
+def _tangent_tree(treedef: tree.TreeDef, values: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """Tangents in the structure of results, whose constant leaves are as they are."""
+    constant = tree.constant_leaves(treedef)
+    leaves = [
+        value if is_constant else tangent
+        for value, tangent, is_constant in zip(values, tangents, constant, strict=True)
+    ]
+    return tree.unflatten(treedef, leaves)
 
 
 def _tangent_leaves(
@@ -336,7 +390,24 @@ def _tangent_leaves(
     types = [leaf.type for leaf in arguments.leaves]
     names = [leaf.name for leaf in arguments.leaves]
     given = _check_structure(tuple(tangents), arguments.treedef, types, "tangent", function, names)
-    return [t for t, type in zip(given, types, strict=True) if type.dtype.is_inexact]
+    _require_same_constants(given, arguments, function)
+    return [t for t, mark in zip(given, _varying(arguments), strict=True) if mark]
+
+
+def _require_same_constants(
+    given: Sequence[Any], arguments: Arguments, function: Callable[..., Any]
+) -> None:
+    """A tangent has the constant leaves of its argument, as far as both are known."""
+    for leaf, value, tangent, constant in zip(
+        arguments.leaves, arguments.values, given, arguments.constant, strict=True
+    ):
+        is_known = isinstance(value, np.ndarray) and isinstance(tangent, np.ndarray)
+        if constant and is_known and not np.array_equal(value, tangent):
+            raise ArgumentError(
+                f"the tangent of {_name(function)} has another {leaf.name} than the argument; "
+                "derivatives keep it as it is",
+                location=caller_location(),
+            )
 
 
 def _check_structure(
@@ -349,7 +420,7 @@ def _check_structure(
 ) -> list[Any]:
     """The leaves of tangents or cotangents, which must match values in structure and type."""
     leaves, own = tree.flatten(given)
-    if own != treedef:
+    if not tree.is_alike(own, treedef):
         raise ArgumentError(
             f"the {what} of {_name(function)} has the structure {own}, expected {treedef}",
             location=caller_location(),

@@ -19,6 +19,7 @@ from weft.frontends.differentiation import (
     jvp,
     linearize,
     marked_leaves,
+    require_whole,
     vjp,
     zeros_of,
 )
@@ -132,6 +133,7 @@ def _select(
     name = getattr(function, "__name__", "function")
     arguments = flatten_arguments(name, parameter_names(function), args)
     numbers = chosen_arguments(argnums, len(args), function)
+    require_whole(arguments, numbers, function)
     marked_leaves(arguments, numbers, function)
 
     def called(*chosen: Any) -> Any:

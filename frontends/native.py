@@ -128,6 +128,25 @@ class CpuProgram:
         except Unsupported:
             return None
 
+    def flat_stub(self, call: Call) -> Callable[..., Any] | None:
+        """A builtin of the leaves, each an argument, for calls that are taken apart in Python; it
+        returns all results in a tuple.
+        """
+        try:
+            program = self.program()
+            signature = program.artifact.signature
+            arguments = tuple(
+                _leaf(value, declared.dtype.numpy, _sizes(declared.shape))
+                for value, declared in zip(call.values, signature.parameters, strict=True)
+            )
+            output = signatures.TupleOf(
+                tuple(signatures.Leaf(number) for number in range(len(signature.results)))
+            )
+            known = tuple(signatures.Symbol(s.name, s.lower, s.upper) for s in signature.symbols)
+            return program.stub(arguments, _sizes, output, known)
+        except Unsupported:
+            return None
+
 
 def _usable(array: Array) -> Array:
     """The array itself, or a copy if its elements cannot be read where they lie (misaligned, with

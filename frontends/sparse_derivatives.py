@@ -25,6 +25,7 @@ from weft.frontends.differentiation import (
     chosen_arguments,
     linearize,
     marked_leaves,
+    require_whole,
     vjp,
 )
 from weft.frontends.gradients import grad
@@ -158,6 +159,7 @@ class SparseDerivative:
         found = self._cache.get(key)
         if found is None:
             chosen = chosen_arguments(self.argnums, count, self.function)
+            require_whole(arguments, chosen, self.function)
             marked = marked_leaves(arguments, chosen, self.function)
             found = Plan(self.function, arguments, marked, self.is_hessian)
             self._cache[key] = found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -23,6 +24,9 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
     """The leaves of a pytree in a fixed order, and its structure."""
     while True:
         leaves, treedef = optree.tree_flatten(tree, namespace=NAMESPACE)
+        if any(map(is_scipy, leaves)):
+            tree = optree.tree_map(as_own, tree, namespace=NAMESPACE)
+            continue
         instances = [leaf for leaf in leaves if not isinstance(leaf, type)]
         unknown = {type(leaf) for leaf in instances if dataclasses.is_dataclass(leaf)}
         if not unknown:
@@ -62,12 +66,72 @@ def told_apart(value: Any) -> Any:
     return type(value), repr(value) if isinstance(value, float | complex) else value
 
 
+@functools.lru_cache(maxsize=512)
+def constant_leaves(treedef: TreeDef) -> tuple[bool, ...]:
+    """Which leaves derivatives leave alone: those in fields of dataclasses that are marked
+    `metadata={"differentiable": False}`, such as positions of entries.
+    """
+    return tuple([any(map(_is_constant, path)) for path in treedef.accessors()])
+
+
+def _is_constant(part: Any) -> bool:
+    if not dataclasses.is_dataclass(part.type):
+        return False
+    found = [field for field in dataclasses.fields(part.type) if field.name == part.entry]
+    return any(not field.metadata.get("differentiable", True) for field in found)
+
+
+def is_alike(left: TreeDef, right: TreeDef) -> bool:
+    """Whether two structures are the same but for hints: static fields of dataclasses that are
+    marked `metadata={"static": True, "hint": True}`.
+    """
+    return left == right or _without_hints(left) == _without_hints(right)
+
+
+def _without_hints(treedef: TreeDef) -> TreeDef:
+    example = unflatten(treedef, range(treedef.num_leaves))
+
+    def cleared(node: Any) -> Any:
+        hints = {name: None for name in _hints(node)}
+        return dataclasses.replace(node, **hints) if hints else node
+
+    made = optree.tree_map(
+        cleared, example, is_leaf=lambda node: bool(_hints(node)), namespace=NAMESPACE
+    )
+    return optree.tree_structure(made, namespace=NAMESPACE)
+
+
+def _hints(node: Any) -> list[str]:
+    if not dataclasses.is_dataclass(node):
+        return []
+    return [field.name for field in dataclasses.fields(node) if field.metadata.get("hint", False)]
+
+
+def is_scipy(value: Any) -> bool:
+    """Whether it is one of SciPy's sparse arrays; there are none before SciPy is loaded."""
+    loaded = sys.modules.get("scipy.sparse")
+    return loaded is not None and bool(loaded.issparse(value))
+
+
+def as_own(leaf: Any) -> Any:
+    """A sparse array of SciPy's as one of ours, which are nodes; others as they are."""
+    if not is_scipy(leaf):
+        return leaf
+    from weft.frontends.sparse.array import of_scipy
+
+    return of_scipy(leaf)
+
+
 def _entry(part: Any) -> Any:
     return part.field if isinstance(part, optree.NamedTupleEntry) else part.entry
 
 
 def _register(kind: type) -> None:
-    """Fields with `metadata={"static": True}` belong to the structure, the others are children."""
+    """Fields with `metadata={"static": True}` belong to the structure, the others are children.
+
+    A class with a method `__of_children__` says what users get for a node that was put together.
+    """
+    finish = getattr(kind, "__of_children__", None)
     fields = dataclasses.fields(kind)
     dynamic = [f.name for f in fields if not f.metadata.get("static", False)]
     static = [f.name for f in fields if f.metadata.get("static", False)]
@@ -86,7 +150,7 @@ def _register(kind: type) -> None:
             *zip(static, metadata, strict=True),
         ):
             object.__setattr__(instance, name, value)
-        return instance
+        return instance if finish is None else finish(instance)
 
     optree.register_pytree_node(kind, to_children, from_children, namespace=NAMESPACE)
 

@@ -22,6 +22,7 @@ from weft.compiler.ops import (
     random,
     reduction,
     shape,
+    sparse,
     special,
     window,
 )
@@ -37,6 +38,7 @@ FAMILIES: Final = (
     shape,
     indexing,
     contraction,
+    sparse,
     convolution,
     window,
     linalg,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from weft import numpy as numpy
     from weft import random as random
     from weft import scipy as scipy
+    from weft import sparse as sparse
     from weft.compiler.ir.errors import ArgumentError as ArgumentError
     from weft.compiler.ir.errors import BoundsError as BoundsError
     from weft.compiler.ir.errors import DTypeError as DTypeError
@@ -109,7 +110,7 @@ _MODULES = {
     "weft.runtime.threads": "get_num_threads set_num_threads threads",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
-_SUBMODULES = ("implicit", "numpy", "random", "scipy")
+_SUBMODULES = ("implicit", "numpy", "random", "scipy", "sparse")
 
 __all__ = sorted([*_HOME, *_SUBMODULES])
 

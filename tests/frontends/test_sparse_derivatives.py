@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import optree
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ def points(size: int, seed: int = 0) -> Array:
 
 def assert_same(found: Any, dense: Any) -> None:
     """Sparse and dense derivatives agree leaf by leaf, shapes flattened."""
-    matrices, arrays = tree.flatten(found)[0], tree.flatten(dense)[0]
+    matrices, arrays = optree.tree_leaves(found), tree.flatten(dense)[0]
     for matrix, array in zip(matrices, arrays, strict=True):
         assert isinstance(matrix, sparse.csr_array)
         expected = np.asarray(array).reshape(matrix.shape)
@@ -44,7 +45,7 @@ def assert_jacobian(
     found = jacobian(*args)
     assert_same(found, wf.jacfwd(function, argnums)(*args))
     if exact:
-        assert all(np.all(matrix.data != 0) for matrix in tree.flatten(found)[0])
+        assert all(np.all(matrix.data != 0) for matrix in optree.tree_leaves(found))
     colouring = jacobian.colouring(*args)
     return colouring.n_forward, colouring.n_reverse
 
@@ -55,7 +56,7 @@ def assert_hessian(function: Function, *args: Any, argnums: Any = 0, exact: bool
     found = hessian(*args)
     assert_same(found, wf.hessian(function, argnums)(*args))
     if exact:
-        assert all(np.all(matrix.data != 0) for matrix in tree.flatten(found)[0])
+        assert all(np.all(matrix.data != 0) for matrix in optree.tree_leaves(found))
     return hessian.colouring(*args).total
 
 

@@ -33,6 +33,7 @@ FAMILIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "triangular_solve",
         ),
         "ordering": ("sort", "top_k", "searchsorted"),
+        "sparse": ("sparse_dot",),
         "windows": ("reduce_window", "window_argmax"),
     }
 )
