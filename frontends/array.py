@@ -38,6 +38,7 @@ from weft.frontends.trace import (
     user_line,
 )
 from weft.frontends.ufunc_methods import apply_ufunc_method, write_into
+from weft.frontends.updates import Updates
 from weft.frontends.views import Viewed
 
 _IN_PLACE: Final = frozenset(
@@ -504,52 +505,6 @@ class TracedArray(Viewed):
         return located(apply_ufunc, np.conjugate, self) if self.type.dtype.is_complex else self
 
     conjugate = conj
-
-
-class Updates:
-    """`x.at`: index it, then choose what happens to the elements; the result is a new array."""
-
-    __slots__ = ("_array", "_key")
-
-    def __init__(self, array: TracedArray, key: Any = None) -> None:
-        self._array = array
-        self._key = key
-
-    def __getitem__(self, key: Any) -> Updates:
-        return Updates(self._array, key)
-
-    def _apply(self, kind: str, new: ArrayLike, mode: str) -> Any:
-        return current_trace().wrap(
-            located(indexing.update, self._array, self._key, new, kind, mode)
-        )
-
-    def set(self, new: ArrayLike, mode: str = "raise") -> Any:
-        """The array with these elements replaced; of duplicates the last wins."""
-        return self._apply("set", new, mode)
-
-    def add(self, new: ArrayLike, mode: str = "raise") -> Any:
-        """The array with `new` added to these elements, as often as an index repeats."""
-        return self._apply("add", new, mode)
-
-    def subtract(self, new: ArrayLike, mode: str = "raise") -> Any:
-        """The array with `new` subtracted from these elements."""
-        return self._apply("add", located(apply_ufunc, np.negative, new), mode)
-
-    def multiply(self, new: ArrayLike, mode: str = "raise") -> Any:
-        """The array with these elements multiplied."""
-        return self._apply("mul", new, mode)
-
-    def min(self, new: ArrayLike, mode: str = "raise") -> Any:
-        """The array with the smaller of each element and `new`."""
-        return self._apply("min", new, mode)
-
-    def max(self, new: ArrayLike, mode: str = "raise") -> Any:
-        """The array with the larger of each element and `new`."""
-        return self._apply("max", new, mode)
-
-    def get(self) -> Any:
-        """The elements themselves."""
-        return self._array[self._key]
 
 
 def start_trace(parent: Trace | None = None) -> Trace:
