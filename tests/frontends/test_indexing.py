@@ -262,6 +262,7 @@ def test_setitem_and_at_set_are_as_in_numpy(data: st.DataObject, drawn: Case, kn
         np.testing.assert_array_equal(got, want, strict=True)
 
 
+@pytest.mark.slow
 @examples(200)
 @given(st.data(), cases(), st.sampled_from(sorted(IN_PLACE)))
 def test_at_with_an_operation_is_ufunc_at(data: st.DataObject, drawn: Case, kind: str) -> None:

@@ -485,6 +485,7 @@ steps = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=250)
 @given(st.lists(steps, min_size=1, max_size=8), st.sampled_from([(2, 3), (4,), (2, 1, 3), (3, 3)]))
 def test_random_programs_of_views_and_writes(

@@ -95,6 +95,7 @@ SAME = {"padding": ((1, 1), (1, 1))}
 # --- by windows ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_outputs_of_all_residues_of_a_tile(dtype: Any) -> None:
     x = normal(2, 3, 6, 9, dtype=dtype)
@@ -102,6 +103,7 @@ def test_outputs_of_all_residues_of_a_tile(dtype: Any) -> None:
         check(x, normal(outputs, 3, 3, 2, dtype=dtype, seed=outputs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_of_all_residues_of_a_strip(dtype: Any) -> None:
     w = normal(5, 2, 2, 3, dtype=dtype, seed=1)
@@ -175,6 +177,7 @@ def test_taps_with_few_outputs_are_in_lanes() -> None:
 # --- Winograd -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_three_by_three_kernels(dtype: Any) -> None:
     """Around tiles of 2x2 windows, rows that are parts of a vector, and several images."""

@@ -112,6 +112,7 @@ def spread(array: Array) -> Array:
     return view
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_with_symbolic_sizes_of(name: str) -> None:
     check_with_symbolic_sizes(some(ROWS_BY_OP[name]))

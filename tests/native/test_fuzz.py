@@ -63,18 +63,21 @@ def test_graph_after_the_pipeline(random: Random, steps: int, n: int | None) -> 
     check_exact(random, steps, n, ALL, "default")
 
 
+@pytest.mark.slow
 @QUICK
 @given(RANDOM, STEPS, N, st.sampled_from(sorted(SINGLE)))
 def test_graph_after_one_pass(random: Random, steps: int, n: int | None, column: str) -> None:
     check_exact(random, steps, n, ALL, column)
 
 
+@pytest.mark.slow
 @QUICK
 @given(RANDOM, STEPS)
 def test_fused_loops(random: Random, steps: int) -> None:
     check_exact(random, 2 * steps, None, SIMPLE, "none")
 
 
+@pytest.mark.slow
 @QUICK
 @given(RANDOM, STEPS, N)
 def test_loops_around_routines(random: Random, steps: int, n: int | None) -> None:
@@ -89,6 +92,7 @@ def test_infinities_and_nan(random: Random, steps: int, n: int | None, column: s
     assert_native_is_right(graph, arguments, COLUMNS[column])
 
 
+@pytest.mark.slow
 @settings(QUICK, max_examples=8)
 @given(RANDOM, STEPS, N)
 def test_calls_through_the_stub(random: Random, steps: int, n: int | None) -> None:

@@ -58,6 +58,7 @@ def test_every_depth_around_a_slice(k: int, dtype: str) -> None:
         assert is_close(f(x, y), x, y), (m, n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("right", LAYOUTS)
 @pytest.mark.parametrize("left", LAYOUTS)

@@ -289,6 +289,7 @@ def test_numbers_of_less_precision() -> None:
     assert not check(gradients(attention), *halves, tolerance=1e-1)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(0, 200, 10))
 def test_random_programs(seed: int) -> None:
     """Whatever it may be: all that can be put in blocks is, of one row or of two."""

@@ -126,6 +126,7 @@ def test_a_batched_product_is_one_product() -> None:
 # --- fft ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_transforms_agree_with_differences_and_loops() -> None:
     rows.check_each(rows.differentiable(rows_fft.ROWS), check_types, *CHECKS)
 

@@ -48,10 +48,12 @@ from weft.compiler.transforms import derive
 CHECKS = (check_types, check_jvp, check_vjp, check_second_order, check_batch)
 
 
+@pytest.mark.slow
 def test_convolutions_agree_with_differences_and_loops() -> None:
     rows.check_each(rows.differentiable(rows_convolution.ROWS), *CHECKS)
 
 
+@pytest.mark.slow
 def test_windows_agree_with_differences_and_loops() -> None:
     rows.check_each(rows.differentiable(rows_window.ROWS), *CHECKS)
 

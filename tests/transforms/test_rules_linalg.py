@@ -167,6 +167,7 @@ def test_derivatives_of_every_row(sample: Sample) -> None:
         assert compared and compared_again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", DOUBLE, ids=str)
 def test_batching_of_every_row(sample: Sample) -> None:
     form = FORMS.get(sample.op.name, sample.op)
