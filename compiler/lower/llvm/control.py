@@ -10,11 +10,13 @@ from weft.compiler.abi import Run
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
+from weft.compiler.loops.group import Single
 from weft.compiler.loops.index import row_major
 from weft.compiler.loops.kernel import Layout
 from weft.compiler.loops.offsets import Buffer
 from weft.compiler.loops.parallel import steps_at_once
-from weft.compiler.loops.storage import ControlPlan, bytes_of
+from weft.compiler.loops.storage import ControlPlan, RegionPlan, bytes_of
+from weft.compiler.lower.llvm import in_place
 from weft.compiler.lower.llvm.arrays import Element
 from weft.compiler.lower.llvm.dimensions import Sizes
 from weft.compiler.lower.llvm.emit import Function, Operand, V, Variable
@@ -71,6 +73,32 @@ class _Array:
             copy_bytes(f, self.home, now, bytes)
 
 
+class _Small(_Array):
+    """A small array that a loop carries, on the stack: the next one always goes to the same place,
+    so that LLVM may hold both in registers.
+    """
+
+    def __init__(self, f: Function, home: V, bytes: Operand, *, is_changed: bool) -> None:
+        super().__init__(f, home, None)
+        self.bytes = bytes
+        self.held = in_place.on_stack(f)
+        self.next = self.held if is_changed else in_place.on_stack(f)
+        copy_bytes(f, self.held, home, bytes)
+
+    def get(self) -> V:
+        return self.held
+
+    def target(self) -> V:
+        return self.next
+
+    def advance(self) -> None:
+        if self.next is not self.held:
+            copy_bytes(self.f, self.held, self.next, self.bytes)
+
+    def settle(self, bytes: Operand) -> None:
+        copy_bytes(self.f, self.home, self.held, bytes)
+
+
 def copy_bytes(f: Function, target: V, source: V, bytes: Operand) -> None:
     size = f.const(bytes, I64)
     f.line(
@@ -95,6 +123,8 @@ def _carries(
 ) -> list[Carry]:
     """The carry of a loop at its start: in the results' memory, or in variables."""
     made: list[Carry] = []
+    body = plan.bodies[-1]
+    parameters = body.region.parameters[op.attributes["n_consts"] :]
     for number, operand in enumerate(operands):
         if not operand.type.rank:
             made.append(_Number(code.f, operand, code.number(operand)))
@@ -107,9 +137,25 @@ def _carries(
         if source.storage is not layout.storage:
             code.copy(operand, source, Layout(layout.storage, 0, row_major(operand.type.shape)))
         spare = plan.spare.get(number)
+        is_handed = _is_handed(body, parameters[number], body.region.results[number])
+        if not is_handed and code.program.takes_stack(bytes_of(operand)):
+            bytes = code.sizes.operand(bytes_of(operand))
+            made.append(_Small(code.f, home, bytes, is_changed=spare is None))
+            continue
         other = None if spare is None else code.f.offset(memory, code.sizes.operand(spare))
         made.append(_Array(code.f, home, other))
     return made
+
+
+def _is_handed(body: RegionPlan, parameter: Value, result: Value) -> bool:
+    """Whether a routine has the memory of what a loop carries, which is then in no register."""
+    held = {body.partition.resolve(value) for value in (parameter, result)}
+    return any(
+        body.partition.resolve(value) in held
+        for node in body.nodes
+        if isinstance(node, Single)
+        for value in (*node.op.operands, *node.op.results)
+    )
 
 
 def _finish(code: RegionCode, op: Op, carries: Sequence[Carry]) -> None:
@@ -199,7 +245,7 @@ def _scan_steps(
         i = step
         if op.attributes["reverse"]:
             i = code.sizes.value(op.attributes["length"]) - 1 - step
-        body = code.nested(body_plan, frame)
+        body = code.nested(body_plan, frame, is_loop=True)
         items = [
             _row(code, row, parameter, i)
             for row, parameter in zip(arrays.rows, region.parameters[first_item:], strict=True)
@@ -325,7 +371,7 @@ def _while(code: RegionCode, op: Op) -> None:
         step = counter.get()
         loop.stop_unless(_watch(code, step))
         given: list[V | Element] = [*fixed, *[c.get() for c in carries]]
-        (goes_on,) = code.nested(condition_plan, frame).emit(given, [None])
+        (goes_on,) = code.nested(condition_plan, frame, is_loop=True).emit(given, [None])
         assert isinstance(goes_on, V)
         loop.stop_unless(goes_on)
         if records:
@@ -335,7 +381,7 @@ def _while(code: RegionCode, op: Op) -> None:
                     record.grow(capacity.get())
         outs = [record.at(step) for record in records]
         targets = [c.target() if isinstance(c, _Array) else None for c in carries]
-        made = code.nested(body_plan, frame).emit(given, [*targets, *outs])
+        made = code.nested(body_plan, frame, is_loop=True).emit(given, [*targets, *outs])
         for out, element in zip(outs, made[len(carry) :], strict=True):
             if element is not None:
                 code.store_number(element, out)
@@ -379,7 +425,7 @@ def _switch(code: RegionCode, op: Op) -> None:
     f.line(f"switch i64 {position.ref}, label %{labels[-1]} [ {cases} ]")
     for label, body_plan in zip(labels, plan.bodies, strict=True):
         f.begin(label)
-        made = code.nested(body_plan, memory).emit(given, targets)
+        made = code.nested(body_plan, memory, is_loop=False).emit(given, targets)
         for out, element in zip(outs, made, strict=True):
             if out is not None and element is not None:
                 out.set(element)

@@ -361,7 +361,9 @@ class Function:
         ref = f"%.{self._count}"
         held = I8.with_lanes(type.lanes).text if type.is_bool else type.text
         aligned = f", align {align}" if align else ""
-        self._stack.append(f"  {ref} = alloca {held}, i64 {count}{aligned}")
+        # One array, as SROA passes over a number of elements.
+        room = held if count == 1 else f"[{count} x {held}]"
+        self._stack.append(f"  {ref} = alloca {room}{aligned}")
         return V(self, ref, PTR)
 
     def at_entry(self, text: str, type: Type) -> V:

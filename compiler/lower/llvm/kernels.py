@@ -8,29 +8,28 @@ of a reduction of everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from weft.compiler.artifact import Site
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
-from weft.compiler.loops.expression import Apply, Choose, Combined, Ref
-from weft.compiler.loops.group import Reduction
+from weft.compiler.loops.expression import Ref
 from weft.compiler.loops.index import Loop
-from weft.compiler.loops.kernel import Argument, Entry, Kernel, Load, Stage
-from weft.compiler.loops.references import references
+from weft.compiler.loops.kernel import Kernel, Stage
 from weft.compiler.loops.schedule import MOST_PARTS, TILE, Schedule, schedule
 from weft.compiler.lower.llvm import memory, scalar
 from weft.compiler.lower.llvm.arrays import Element, Env, product, unpacked, unravel
 from weft.compiler.lower.llvm.dimensions import Sizes
 from weft.compiler.lower.llvm.driver import Target
 from weft.compiler.lower.llvm.emit import Function, Module, Operand, V
+from weft.compiler.lower.llvm.levels import Levels
 from weft.compiler.lower.llvm.parameters import Parameters, parameters_of
 from weft.compiler.lower.llvm.reduce import Accumulator
 from weft.compiler.lower.llvm.scope import Scope
 from weft.compiler.lower.llvm.squares import emit_squares
-from weft.compiler.lower.llvm.types import I32, I64, PTR, VOID, Type
+from weft.compiler.lower.llvm.types import I64, PTR, VOID, Type
 from weft.compiler.lower.llvm.values import Values
 
 PARALLEL_COST: Final = 1 << 17  # additions below which one thread is faster
@@ -200,44 +199,13 @@ def _parts(f: Function, sizes: Sizes, kernel: Kernel, plan: Schedule) -> tuple[O
     return f.divide(f.const(length, I64) + (each_value - 1), each_value), each_value
 
 
-class Body:
+class Body(Levels):
     """The function that does some units."""
 
     def __init__(self, code: KernelCode) -> None:
+        super().__init__(code.kernel, code.schedule)
         self.code = code
-        self.kernel = code.kernel
-        self.plan = code.schedule
         self.scratch: dict[Ref, Scratch] = {}
-        self.filled: set[Ref] = set()
-        self._needed: dict[Stage, list[Ref]] = {}
-        self._shared: set[Ref] = set()
-        self._find_needs()
-
-    # --- what each stage computes ---
-
-    def _find_needs(self) -> None:
-        """List what each stage computes, in order; what a later stage reads again is kept."""
-        entries = self.kernel.entries
-        place = {ref: number for number, ref in enumerate(entries)}
-        done: set[Ref] = set()
-        inner = set(self.kernel.inner)
-        for stage in self.kernel.stages:
-            found: set[Ref] = set()
-            stack = [ref for ref in _roots(stage)]
-            while stack:
-                ref = stack.pop()
-                if ref in found:
-                    continue
-                found.add(ref)
-                entry = entries[ref]
-                if isinstance(entry.source, Reduction):
-                    continue
-                if ref in done and entry.loops & inner and _is_work(entry):
-                    self._shared.add(ref)
-                    continue
-                stack.extend(_reads(entry))
-            done |= found
-            self._needed[stage] = sorted(found, key=place.__getitem__)
 
     # --- functions ---
 
@@ -319,132 +287,6 @@ class Body:
         for stage in self.kernel.stages:
             if stage.level == 0:
                 self._ready(scope, stage)
-
-    def _vector_loop(
-        self,
-        scope: Scope,
-        loop: Loop,
-        low: V,
-        high: V,
-        body: Callable[[Scope], None],
-        *,
-        is_whole: bool = False,
-    ) -> None:
-        """`body` for all lanes from `low` to `high`: whole vectors, then one masked one."""
-        f, lanes = self.f, self.plan.lanes
-        if not lanes:
-            with f.range(low, high) as i:
-                body(scope.inside(loop, i))
-            return
-        static = not isinstance(loop.size, int) or loop.size >= lanes
-        middle = low
-        if static:
-            middle = low + f.mul(f.divide(high - low, lanes), lanes)
-            with f.range(low, middle, lanes) as i:
-                body(scope.along(loop, i, lanes, None))
-        if is_whole:
-            return
-        with f.when(middle.lt(high)):
-            left = f.splat((high - middle).to(I32), lanes)
-            mask = memory.iota(f, lanes, I32).lt(left)
-            body(scope.along(loop, middle, lanes, mask))
-
-    # --- levels and stages ---
-
-    def levels(self, scope: Scope) -> None:
-        filled = set(self.filled)
-        for stage in self.kernel.stages:
-            if stage.loops:
-                self._stage(scope, stage)
-            else:
-                self._ready(scope, stage)
-                for write in stage.writes:
-                    self.values.write(scope, write)
-            self.filled |= self._shared & set(self._needed[stage])
-        self.filled = filled
-
-    def _stage(self, scope: Scope, stage: Stage, part: tuple[V, V] | None = None) -> None:
-        across = self.plan.outer is None and stage in self.plan.along
-        lanes = scope.lanes if not across else self.plan.lanes
-        accumulators = [Accumulator(self.f, entry, lanes) for entry in stage.reductions]
-        vector = self.plan.along.get(stage) if across else None
-        loops = [loop for loop in stage.loops if loop is not vector]
-        self._nest(scope, stage, loops, vector, accumulators, part)
-        for accumulator_ in accumulators:
-            scope.values[accumulator_.entry.ref] = accumulator_.result(across)
-
-    def _nest(
-        self,
-        scope: Scope,
-        stage: Stage,
-        loops: Sequence[Loop],
-        vector: Loop | None,
-        accumulators: Sequence[Accumulator],
-        part: tuple[V, V] | None,
-    ) -> None:
-        f = self.f
-        self._ready(scope, stage)
-
-        def bounds(loop: Loop) -> tuple[V, V]:
-            if part is not None and loop is self.plan.split:
-                return part
-            return f.const(0, I64), self.sizes.value(loop.size)
-
-        if loops:
-            low, high = bounds(loops[0])
-            with f.range(low, high) as i:
-                inner = scope.inside(loops[0], i)
-                self._nest(inner, stage, loops[1:], vector, accumulators, part)
-            return
-        if vector is not None:
-            low, high = bounds(vector)
-            whole = part is None and isinstance(vector.size, int)
-            exact = whole and int(vector.size) % max(self.plan.lanes, 1) == 0
-            self._vector_loop(
-                scope,
-                vector,
-                low,
-                high,
-                lambda inner: self._step(inner, stage, accumulators),
-                is_whole=exact,
-            )
-            return
-        self._step(Scope(f, scope), stage, accumulators)
-
-    def _step(self, scope: Scope, stage: Stage, accumulators: Sequence[Accumulator]) -> None:
-        """The innermost body of a stage."""
-        self._ready(scope, stage)
-        for accumulator_ in accumulators:
-            reduction = accumulator_.reduction
-            element = self.values.get(scope, reduction.body)
-            along = scope.vector is not None and scope.vector in reduction.over
-            mask = scope.mask if along else None
-            loop = reduction.over[-1] if reduction.over else None
-            counter = scope.counters[loop] if loop is not None else self.f.const(0, I64)
-            accumulator_.add(element, counter, mask, along)
-        for write in stage.writes:
-            self.values.write(scope, write)
-
-    def _ready(self, scope: Scope, stage: Stage) -> None:
-        """Emit what a stage needs and can be computed with the loops that are open."""
-        entries, known = self.kernel.entries, scope.loops
-        for ref in self._needed[stage]:
-            entry = entries[ref]
-            if isinstance(entry.source, Reduction) or scope.find(ref) is not None:
-                continue
-            if not entry.loops <= known or not self._has_operands(scope, entry):
-                continue
-            if ref in self.filled:
-                scope.values[ref] = self._from_scratch(scope, ref)
-                continue
-            element = self.values.emit(scope, entry)
-            if ref in self._shared:
-                self._to_scratch(scope, ref, element)
-
-    def _has_operands(self, scope: Scope, entry: Entry) -> bool:
-        if entry.ref in self.filled:
-            return True
-        return all(scope.find(read) is not None for read in _reads(entry))
 
     # --- parts of a reduction of everything ---
 
@@ -532,47 +374,16 @@ class Body:
         varies = scope.vector is not None and scope.vector in scratch.loops
         return memory.Address(place, 1 if varies else 0)
 
-    def _to_scratch(self, scope: Scope, ref: Ref, element: Element) -> None:
+    def to_scratch(self, scope: Scope, ref: Ref, element: Element) -> None:
         scratch = self.scratch[ref]
         address = self._scratch_address(scope, scratch)
         memory.store(self.f, scratch.pointer, element, address, scope.lanes, None)
 
-    def _from_scratch(self, scope: Scope, ref: Ref) -> Element:
+    def from_scratch(self, scope: Scope, ref: Ref) -> Element:
         scratch = self.scratch[ref]
         address = self._scratch_address(scope, scratch)
         dtype = ref.value.type.dtype
         return memory.load(self.f, scratch.pointer, dtype, address, scope.lanes, None)
-
-
-def _roots(stage: Stage) -> Iterable[Ref]:
-    for entry in stage.reductions:
-        assert isinstance(entry.source, Reduction)
-        yield entry.source.body
-    for write in stage.writes:
-        yield write.source
-        for _, extra in write.position.extras:
-            yield from references(extra)
-        for guard in write.guards:
-            for _, extra in guard.index.extras:
-                yield from references(extra)
-
-
-def _reads(entry: Entry) -> list[Ref]:
-    source = entry.source
-    if isinstance(source, Load):
-        found = [read for _, extra in source.position.extras for read in references(extra)]
-        for guard in source.guards:
-            for _, extra in guard.index.extras:
-                found.extend(references(extra))
-        return found
-    if isinstance(source, Reduction | Argument):
-        return []
-    return list(references(source))
-
-
-def _is_work(entry: Entry) -> bool:
-    """Whether an entry is worth keeping rather than computing again."""
-    return isinstance(entry.source, Apply | Combined | Choose)
 
 
 def _store_partial(f: Function, partials: V, place: V, total: Element) -> None:

@@ -30,6 +30,7 @@ from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm.dimensions import Sizes
 from weft.compiler.lower.llvm.driver import Target
 from weft.compiler.lower.llvm.emit import Function, Module, V
+from weft.compiler.lower.llvm.in_place import MOST_ON_STACK, is_small
 from weft.compiler.lower.llvm.kernels import KernelCode
 from weft.compiler.lower.llvm.regions import RegionCode
 from weft.compiler.lower.llvm.support import atomics
@@ -66,6 +67,8 @@ class ProgramCode:
     clocks: dict[Node, int] = field(default_factory=dict)
     followed: dict[Node, str] = field(default_factory=dict)  # followers, and by what they go
     chains: dict[tuple[str, ...], str] = field(default_factory=dict)
+    written_out: int = 0  # additions of kernels that are written in place
+    on_stack: int = 0  # small arrays
     plan: RegionPlan = field(init=False)
 
     def __post_init__(self) -> None:
@@ -163,6 +166,13 @@ class ProgramCode:
             code.emit()
             self.kernels[key] = (name, code)
         return self.kernels[key][1]
+
+    def takes_stack(self, bytes: Size) -> bool:
+        """Whether an array goes to the stack: it is small, and there are not too many."""
+        if not is_small(bytes) or self.on_stack == MOST_ON_STACK:
+            return False
+        self.on_stack += 1
+        return True
 
     def host(self, op: Op) -> int:
         """The number of a call to the host."""

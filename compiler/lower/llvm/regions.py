@@ -23,12 +23,12 @@ from weft.compiler.loops.index import Loop, over, row_major
 from weft.compiler.loops.kernel import Kernel, Layout
 from weft.compiler.loops.offsets import Buffer
 from weft.compiler.loops.storage import RegionPlan, bytes_of
-from weft.compiler.lower.llvm import routines, scalar
+from weft.compiler.lower.llvm import in_place, routines, scalar
 from weft.compiler.lower.llvm.arrays import Array, Element, Env, Follower, Part, packed
 from weft.compiler.lower.llvm.dimensions import Sizes, names
 from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.in_place import InPlace
 from weft.compiler.lower.llvm.kernels import KernelCode
-from weft.compiler.lower.llvm.scope import Scope
 from weft.compiler.lower.llvm.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.values import Values
 
@@ -47,13 +47,17 @@ class RegionCode:
         run: V,
         sizes: Sizes,
         frame: V,
+        *,
+        is_repeated: bool = False,
     ) -> None:
+        """`is_repeated` says that it is, or lies in, the body of a loop."""
         self.program = program
         self.plan = plan
         self.f = f
         self.run = run
         self.sizes = sizes
         self.frame = frame
+        self.is_repeated = is_repeated
         self.env = Env(program.module, run, "entry", program.sites)
         self.numbers: dict[Value, Element] = {}
         self.pointers: dict[Buffer, V] = {}
@@ -62,14 +66,16 @@ class RegionCode:
         self.late_results: V | None = None
         self._order: dict[object, int] = {op: number for number, op in enumerate(plan.region.ops)}
 
-    def nested(self, plan: RegionPlan, frame: V) -> RegionCode:
+    def nested(self, plan: RegionPlan, frame: V, *, is_loop: bool) -> RegionCode:
         """The code of a region inside of this one."""
         sizes = Sizes(self.f, self.sizes.symbols)
-        return RegionCode(self.program, plan, self.f, self.run, sizes, frame)
+        again = is_loop or self.is_repeated
+        return RegionCode(self.program, plan, self.f, self.run, sizes, frame, is_repeated=again)
 
     def elsewhere(self, f: Function, run: V, sizes: Sizes, frame: V) -> RegionCode:
         """Code of this region that lies in another function."""
-        return RegionCode(self.program, self.plan, f, run, sizes, frame)
+        again = self.is_repeated
+        return RegionCode(self.program, self.plan, f, run, sizes, frame, is_repeated=again)
 
     # --- the whole region ---
 
@@ -162,6 +168,8 @@ class RegionCode:
         f = self.f
         match buffer.kind:
             case "temporary":
+                if self.is_repeated and self.program.takes_stack(buffer.bytes):
+                    return in_place.on_stack(f)
                 return f.offset(self.frame, self.sizes.operand(buffer.offset))
             case "constant":
                 assert isinstance(buffer.value, Constant)
@@ -224,22 +232,49 @@ class RegionCode:
         ref = Ref(value, over(loops))
         group.stores.append(Store(ref, value, ref.place))
         made = kernels.build(group, lambda _, written: target if written else source, {})
-        self._run(kernels.collapse(made)[0])
+        kernel = kernels.collapse(made)[0]
+        if self._is_short(kernel):
+            self._write_out(kernel)
+        else:
+            self._run(kernel)
 
     # --- groups ---
 
     def _group(self, group: Group) -> None:
-        for target in group.targets:
-            if not target.type.rank and _has_loops(group):
-                self.slots[target] = self.slot(target.type.dtype)
         kernel = kernels.build(group, self._layout, self._order)
-        if _has_loops(group):
-            self._run(kernels.collapse(kernel)[0])
-            for target in group.targets:
-                if not target.type.rank:
-                    self.numbers[target] = self.load_number(self.slots[target], target.type.dtype)
-        else:
-            self._inline(kernel, group)
+        if not _has_loops(group):
+            self._write_out(kernel)
+            return
+        kernel = kernels.collapse(kernel)[0]
+        if self._is_short(kernel):
+            self._write_out(kernel)
+            return
+        numbers = [target for target in group.targets if not target.type.rank]
+        for target in numbers:
+            self.slots[target] = self.slot(target.type.dtype)
+        self._run(kernel)
+        for target in numbers:
+            self.numbers[target] = self.load_number(self.slots[target], target.type.dtype)
+
+    def _is_short(self, kernel: Kernel) -> bool:
+        """Whether a kernel of a loop's body is written out rather than called: it has few steps,
+        and those before it have left room in the program.
+        """
+        work = in_place.work(kernel) if self.is_repeated else None
+        if work is None or self.program.written_out + work > in_place.MOST_WORK_IN_ALL:
+            return False
+        self.program.written_out += work
+        return True
+
+    def _write_out(self, kernel: Kernel) -> None:
+        """Write a kernel in place."""
+        pointers: list[V] = []
+        for storage, _ in kernel.arrays:
+            is_number = isinstance(storage, tuple)
+            pointers.append(V(self.f, "null", PTR) if is_number else self._storage_pointer(storage))
+        arguments = [self.number(value) for value in kernel.arguments]
+        values = Values(self.f, self.env, self.sizes, pointers, arguments)
+        self.numbers.update(InPlace(kernel, values).emit())
 
     def _layout(self, value: Value, written: bool) -> Layout | None:
         if value.type.rank:
@@ -331,29 +366,6 @@ class RegionCode:
             g.ret()
         data = packed(self.f, [task.data for task in tasks])
         return Follower(V(self.f, f"@{name}", PTR), data)
-
-    def _inline(self, kernel: Kernel, group: Group) -> None:
-        """Write a group without loops in place."""
-        f = self.f
-        pointers: list[V] = []
-        for storage, _ in kernel.arrays:
-            is_number = isinstance(storage, tuple)
-            pointers.append(V(f, "null", PTR) if is_number else self._storage_pointer(storage))
-        arguments = [self.number(value) for value in kernel.arguments]
-        values = Values(f, self.env, self.sizes, pointers, arguments)
-        scope = Scope(f)
-        for loop in (*kernel.outer, *kernel.inner):
-            scope.counters[loop] = f.const(0, I64)
-        for entry in kernel.entries.values():
-            values.emit(scope, entry)
-        for stage in kernel.stages:
-            for write in stage.writes:
-                storage = kernel.arrays[write.array][0]
-                element = values.get(scope, write.source)
-                if isinstance(storage, tuple):
-                    self.numbers[storage[1]] = element
-                else:
-                    values.write(scope, write)
 
     def _assembly(self, node: Assembly) -> None:
         base = node.base

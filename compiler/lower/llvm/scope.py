@@ -6,12 +6,13 @@ from collections.abc import Hashable, Sequence
 
 from weft.compiler.loops.index import Loop
 from weft.compiler.lower.llvm.arrays import Element
-from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.emit import Function, Operand, V
 
 
 class Scope:
     """A point in nested loops. Inner scopes see what outer ones hold.
 
+    A counter is a value, or a number where each step is written out.
     In a vector loop the counter is that of lane 0; `mask` says which lanes count (None: all).
     """
 
@@ -20,13 +21,13 @@ class Scope:
     def __init__(self, f: Function, parent: Scope | None = None) -> None:
         self.f = f
         self.parent = parent
-        self.counters: dict[Loop, V] = dict(parent.counters) if parent else {}
+        self.counters: dict[Loop, Operand] = dict(parent.counters) if parent else {}
         self.vector: Loop | None = parent.vector if parent else None
         self.lanes: int = parent.lanes if parent else 0
         self.mask: V | None = parent.mask if parent else None
         self.values: dict[Hashable, Element] = {}
 
-    def inside(self, loop: Loop, counter: V) -> Scope:
+    def inside(self, loop: Loop, counter: Operand) -> Scope:
         """The scope of the body of a plain loop."""
         made = Scope(self.f, self)
         made.counters[loop] = counter

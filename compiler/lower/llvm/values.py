@@ -118,6 +118,8 @@ class Values:
         return convert(self.f, items[0], wide, dtype)
 
     def _choose(self, scope: Scope, source: Choose) -> Element:
+        if self._is_never(scope, source.guards):
+            return self.expression(scope, source.outside)
         condition = self.guards(scope, source.guards)
         inside = self.expression(scope, source.inside)
         if condition is None:
@@ -253,12 +255,30 @@ class Values:
         found: V | None = None
         for guard in guards:
             held = scope.find(guard)
+            if held is None and self._known(scope, guard):
+                continue
             if held is None:
                 held = self._guard(scope, guard)
                 scope.values[guard] = held
             assert isinstance(held, V)
             found = both(self.f, found, held)
         return found
+
+    def _known(self, scope: Scope, guard: Guard) -> bool | None:
+        """Whether a guard holds, if that is known now: where steps are written out."""
+        index = guard.index
+        counters = [scope.counters[loop] for loop, _ in index.terms]
+        if index.extras or any(isinstance(counter, V) for counter in counters):
+            return None
+        address = self.address(scope, index).base
+        bounds = self.sizes.operand(guard.low), self.sizes.operand(guard.high)
+        if isinstance(address, V) or isinstance(bounds[0], V) or isinstance(bounds[1], V):
+            return None
+        return bounds[0] <= address < bounds[1]
+
+    def _is_never(self, scope: Scope, guards: Sequence[Guard]) -> bool:
+        """Whether it is known now that not all guards hold."""
+        return any(self._known(scope, guard) is False for guard in guards)
 
     def _guard(self, scope: Scope, guard: Guard) -> V:
         f = self.f
@@ -279,6 +299,8 @@ class Values:
     # --- memory ---
 
     def load(self, scope: Scope, source: Load) -> Element:
+        if self._is_never(scope, source.guards):
+            return scalar.constant(self.f, source.dtype.numpy.type(0), source.dtype, 0)
         address = self.address(scope, source.position)
         guards = self.guards(scope, source.guards)
         varies = not address.is_uniform or (guards is not None and guards.type.lanes)
@@ -290,6 +312,8 @@ class Values:
     def write(self, scope: Scope, write: Write) -> None:
         """Write an element to its array."""
         f = self.f
+        if self._is_never(scope, write.guards):
+            return
         value = self.get(scope, write.source)
         address = self.address(scope, write.position)
         mask = both(f, scope.mask, self.guards(scope, write.guards))
