@@ -233,7 +233,7 @@ class RegionCode:
         group.stores.append(Store(ref, value, ref.place))
         made = kernels.build(group, lambda _, written: target if written else source, {})
         kernel = kernels.collapse(made)[0]
-        if self._is_short(kernel):
+        if self._fits(kernel):
             self._write_out(kernel)
         else:
             self._run(kernel)
@@ -246,7 +246,7 @@ class RegionCode:
             self._write_out(kernel)
             return
         kernel = kernels.collapse(kernel)[0]
-        if self._is_short(kernel):
+        if self.is_repeated and self._fits(kernel):
             self._write_out(kernel)
             return
         numbers = [target for target in group.targets if not target.type.rank]
@@ -256,11 +256,11 @@ class RegionCode:
         for target in numbers:
             self.numbers[target] = self.load_number(self.slots[target], target.type.dtype)
 
-    def _is_short(self, kernel: Kernel) -> bool:
-        """Whether a kernel of a loop's body is written out rather than called: it has few steps,
-        and those before it have left room in the program.
+    def _fits(self, kernel: Kernel) -> bool:
+        """Whether a kernel may be written out rather than called: it has few steps, and those
+        before it have left room in the program.
         """
-        work = in_place.work(kernel) if self.is_repeated else None
+        work = in_place.work(kernel)
         if work is None or self.program.written_out + work > in_place.MOST_WORK_IN_ALL:
             return False
         self.program.written_out += work
