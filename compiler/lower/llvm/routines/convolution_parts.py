@@ -174,8 +174,11 @@ class Tasks:
         with f.otherwise(plan["is_narrow"].ne(0)) as narrow:
             self._multiply_dots(block, kernels, channels, lengths, sums)
             narrow.otherwise()
-            self._pack(kernels, block.outputs, channels, lengths)
-            self._multiply(block, channels * product(lengths), sums)
+            # A strip is multiplied as soon as it is packed, so that it comes from the cache.
+            with f.range(0, block.outputs, self.tile.columns) as strip:
+                columns = f.minimum(block.outputs - strip, self.tile.columns)
+                self._pack(kernels, (strip, columns), channels, lengths)
+                self._multiply(block, (strip, columns), channels * product(lengths), sums)
 
     def _sums(self, block: _Block, adds: V) -> _Sums:
         f, numbers, plan = self.f, self.numbers, self.plan
@@ -201,41 +204,38 @@ class Tasks:
         signal = f.element(self.operands.lhs, of_dtype(self.dtype), place)
         convolution_frame.fill(f, self.tile, self.dtype, signal, self.room, frame)
 
-    def _pack(self, kernels: V, outputs: V, channels: V, lengths: list[V]) -> None:
-        """Kernels of a unit, strip by strip; taps that follow each other are packed at once."""
+    def _pack(self, kernels: V, strip: tuple[V, V], channels: V, lengths: list[V]) -> None:
+        """Kernels of a unit for a strip of outputs, which is given by the first and by how many
+        there are; taps that follow each other are packed at once.
+        """
         f, numbers, tile = self.f, self.numbers, self.tile
-        depth = channels * product(lengths)
         runs = Runs(f, numbers, lengths, channels)
-        with f.range(0, outputs, tile.columns) as strip:
-            target = f.variable(f.mul(strip, depth))
-            with runs.each() as further:
-                start = strip * numbers["rhs_output"] + further
-                source = Array(
-                    f.element(kernels, of_dtype(self.dtype), start),
-                    self.dtype,
-                    (runs.length, f.minimum(outputs - strip, tile.columns)),
-                    (numbers["rhs2"], numbers["rhs_output"]),
-                )
-                at = f.element(self.right, tile.type, target.get())
-                packing.pack(f, tile, tile.columns, source, at)
-                target.set(target.get() + runs.length * tile.columns)
+        target = f.variable(0, I64)
+        with runs.each() as further:
+            start = strip[0] * numbers["rhs_output"] + further
+            source = Array(
+                f.element(kernels, of_dtype(self.dtype), start),
+                self.dtype,
+                (runs.length, strip[1]),
+                (numbers["rhs2"], numbers["rhs_output"]),
+            )
+            at = f.element(self.right, tile.type, target.get())
+            packing.pack(f, tile, tile.columns, source, at)
+            target.set(target.get() + runs.length * tile.columns)
 
-    def _multiply(self, block: _Block, depth: V, sums: _Sums) -> None:
+    def _multiply(self, block: _Block, strip: tuple[V, V], depth: V, sums: _Sums) -> None:
         f, tile = self.f, self.tile
         count = block.images * self.plan["windows"]
-        with f.range(0, block.outputs, tile.columns) as strip:
-            right = f.element(self.right, tile.type, strip * depth)
-            columns = f.minimum(block.outputs - strip, tile.columns)
-            with f.range(0, count, tile.rows) as row:
-                here = Target(
-                    f.element(sums.pointer, tile.type, row * sums.spacing + strip),
-                    sums.spacing,
-                    f.minimum(count - row, tile.rows),
-                    columns,
-                    sums.adds,
-                )
-                left = (self.room, self.terms_at, f.element(self.rows_at, I64, row))
-                multiply_rows(f, tile, left, right, here, depth)
+        with f.range(0, count, tile.rows) as row:
+            here = Target(
+                f.element(sums.pointer, tile.type, row * sums.spacing + strip[0]),
+                sums.spacing,
+                f.minimum(count - row, tile.rows),
+                strip[1],
+                sums.adds,
+            )
+            left = (self.room, self.terms_at, f.element(self.rows_at, I64, row))
+            multiply_rows(f, tile, left, self.right, here, depth)
 
     def _multiply_dots(
         self, block: _Block, kernels: V, channels: V, lengths: list[V], sums: _Sums

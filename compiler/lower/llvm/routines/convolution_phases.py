@@ -9,6 +9,8 @@ meet are a convolution of the signal as it is.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Final
 
@@ -23,6 +25,7 @@ from weft.compiler.lower.llvm.routines import (
     convolution_winograd_taps,
     rows,
 )
+from weft.compiler.lower.llvm.routines.convolution_costs import Costs
 from weft.compiler.lower.llvm.routines.convolution_record import (
     GIVEN,
     NUMBERS,
@@ -151,23 +154,47 @@ class _Phases:
         return first * given[f"rhs{axis}"] + f.select(is_turned, (met - 1) * step, 0)
 
     def _plain(self, operands: Operands) -> None:
-        """A convolution without holes, by windows or by taps, whichever there are more of."""
+        """A convolution without holes: by taps where there are more of them than windows, as for
+        gradients of kernels, and else in the cheapest way.
+        """
         f, numbers = self.f, self.numbers
         taps, windows = product(numbers.axis("taps")), product(numbers.axis("count"))
         given = [self.env.run, *operands.values, numbers.pointer]
         with f.when((numbers["channels"] * taps).gt(0) & windows.gt(0)):
             with f.otherwise(taps.gt(windows)) as choice:
-                self._call(convolution_taps, convolution_winograd_taps, given)
+                transformed = convolution_winograd_taps
+                with self._unless(transformed, given, lambda: transformed.fits(numbers)):
+                    self._call(convolution_taps, given)
                 choice.otherwise()
-                self._call(convolution_points, convolution_winograd, given)
+                self._by_windows(given)
 
-    def _call(self, plain: ModuleType, transformed: ModuleType, given: list[V]) -> None:
-        """One of two functions: with transforms where that is faster."""
-        f, dtype = self.f, self.dtype
-        if dtype not in convolution_winograd.DTYPES:
-            f.call(plain.define(f.module, dtype), VOID, given)
-            return
-        with f.otherwise(transformed.fits(self.numbers)) as choice:
-            f.call(transformed.define(f.module, dtype), VOID, given)
+    def _by_windows(self, given: list[V]) -> None:
+        f, numbers = self.f, self.numbers
+        costs = Costs(numbers, self.dtype)
+        points, taps = costs.by_points(), costs.by_taps()
+        by_taps = costs.is_small() & taps.lt(points)
+        plain, transformed = f.select(by_taps, taps, points), convolution_winograd
+
+        def fits() -> V:
+            return transformed.fits(numbers) & costs.by_winograd().lt(plain)
+
+        with self._unless(transformed, given, fits), f.otherwise(by_taps) as choice:
+            self._call(convolution_taps, given)
             choice.otherwise()
-            f.call(plain.define(f.module, dtype), VOID, given)
+            self._call(convolution_points, given)
+
+    @contextmanager
+    def _unless(
+        self, transformed: ModuleType, given: list[V], fits: Callable[[], V]
+    ) -> Iterator[None]:
+        """Another way than the one with transforms, if that is slower or not for this dtype."""
+        if self.dtype not in convolution_winograd.DTYPES:
+            yield
+            return
+        with self.f.otherwise(fits()) as choice:
+            self._call(transformed, given)
+            choice.otherwise()
+            yield
+
+    def _call(self, way: ModuleType, given: list[V]) -> None:
+        self.f.call(way.define(self.f.module, self.dtype), VOID, given)

@@ -166,19 +166,23 @@ def band_at(plan: Record, number: V, sizes: list[V]) -> tuple[Band, V]:
 
 
 class Runs:
-    """Taps of kernels that follow each other in memory, for some channels: the taps of a channel,
-    of a plane, or of a row; `lengths` tells how many of them there are along each axis.
+    """Taps of kernels that follow each other in memory, for some channels: the taps of all of these
+    channels, of one, of a plane, or of a row; `lengths` tells how many there are along each axis.
     """
 
     def __init__(self, f: Function, numbers: Record, lengths: list[V], channels: V) -> None:
         self.f: Final = f
-        self.channels: Final = channels
         self.channel_step: Final = numbers["rhs_channel"]
         taps, steps = numbers.axis("taps"), numbers.axis("rhs")
-        rows = steps[1].eq(taps[2] * steps[2]) & lengths[2].eq(taps[2])
-        planes = rows & steps[0].eq(taps[1] * steps[1]) & lengths[1].eq(taps[1])
+        row, plane = taps[2] * steps[2], taps[1] * taps[2] * steps[2]
+        # The step of an axis with one tap is never taken, whatever it is.
+        rows = (steps[1].eq(row) | taps[1].eq(1)) & lengths[2].eq(taps[2])
+        planes = rows & (steps[0].eq(plane) | taps[0].eq(1)) & lengths[1].eq(taps[1])
+        every = planes & self.channel_step.eq(taps[0] * plane) & lengths[0].eq(taps[0])
         in_plane = f.select(rows, lengths[1] * lengths[2], lengths[2])
-        self.length: Final = f.select(planes, lengths[0] * in_plane, in_plane)
+        in_channel = f.select(planes, lengths[0] * in_plane, in_plane)
+        self.length: Final = f.select(every, channels * in_channel, in_channel)
+        self.channels: Final = f.select(every, 1, channels)
         self.counts: Final = [f.select(planes, 1, lengths[0]), f.select(rows, 1, lengths[1])]
         self.steps: Final = steps
 

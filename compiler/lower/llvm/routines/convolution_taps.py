@@ -161,7 +161,9 @@ class _Taps:
         is_narrow = plan["is_narrow"].ne(0)
         line = f.select(is_narrow, plan["line"], bands[2])
         lines = plan["bunch"] * bands[0] * bands[1] * line + 2 * tile.lanes
-        many = f.select(is_narrow, f.minimum(numbers["outputs"], plan["outputs"]), plan["outputs"])
+        # Taps in lanes are those of all outputs, packed ones those of a strip.
+        every = f.minimum(numbers["outputs"], plan["outputs"])
+        many = f.select(is_narrow, every, tile.columns)
         plan["right_room"] = lines * many + tile.lanes * tile.columns
         own = plan["images"] * plan["windows"] * plan["outputs"]
         plan["own_room"] = f.select(plan["parts"].eq(1), own, 0)

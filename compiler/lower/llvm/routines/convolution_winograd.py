@@ -58,7 +58,9 @@ DTYPES: Final = (dtypes.f32, dtypes.f64)
 
 
 def fits(numbers: Record) -> V:
-    """Whether a convolution is computed faster this way."""
+    """Whether a convolution can be computed this way, which has to be the cheapest one too
+    (`convolution_costs`).
+    """
     ones = ("stride0", "stride1", "stride2", "dilation1", "dilation2", "taps0")
     wanted = numbers["taps1"].eq(TAPS) & numbers["taps2"].eq(TAPS)
     for name in ones:
