@@ -20,6 +20,7 @@ from tests.ops.rows_convolution import attributes_of
 from weft.compiler.lower.llvm.arrays import Env
 from weft.compiler.lower.llvm.emit import Function, Operand, V
 from weft.compiler.lower.llvm.routines import convolution
+from weft.compiler.lower.llvm.routines.convolution_costs import Costs
 from weft.compiler.lower.llvm.types import I64, PTR, VOID
 from weft.compiler.ops.convolution import convolution as op
 
@@ -174,10 +175,32 @@ def test_taps_with_few_outputs_are_in_lanes() -> None:
         check(normal(2, 15, 22, 21), w[..., ::-1], groups=3)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, ml_dtypes.bfloat16])
+def test_small_planes_of_many_channels(dtype: Any) -> None:
+    """Outputs are in lanes: kernels are packed in one piece, or channel by channel."""
+    w, many = normal(50, 40, 3, 3, dtype=dtype, seed=1), normal(50, 80, 3, 3, dtype=dtype, seed=1)
+    for size in (3, 5, 7):
+        x = normal(2, 40, size, size, dtype=dtype)
+        for kernels in (w, many[:, ::2], many[:, 40:], w[..., ::-1, ::-1]):
+            check(x, kernels, **SAME)
+            check(x, kernels, strides=(2, 2), **SAME)
+    check(normal(1, 80, 5, 5, dtype=dtype), w, groups=2, strides=(2, 1), **SAME)
+    check(normal(1, 200, 7, 7, dtype=dtype), normal(60, 200, 1, 1, dtype=dtype), strides=(2, 2))
+    check(normal(1, 40, 7, dtype=dtype), normal(50, 40, 3, dtype=dtype, seed=1))
+    check(normal(1, 40, 3, 3, 3, dtype=dtype), normal(50, 40, 3, 2, 2, dtype=dtype, seed=1))
+
+
 # --- Winograd -----------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def _transformed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Transforms wherever they are possible, whatever they cost."""
+    monkeypatch.setattr(Costs, "by_winograd", lambda costs: costs.f.const(0, I64))
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("_transformed")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_three_by_three_kernels(dtype: Any) -> None:
     """Around tiles of 2x2 windows, rows that are parts of a vector, and several images."""
@@ -201,6 +224,7 @@ def test_three_by_three_kernels(dtype: Any) -> None:
         check(x, w, padding=((-1, 0), (1, -1)))
 
 
+@pytest.mark.usefixtures("_transformed")
 def test_three_by_three_kernels_in_groups_and_planes() -> None:
     check(normal(3, 32, 9, 10), normal(40, 16, 3, 3, seed=1), groups=2, **SAME)
     x, w = normal(2, 20, 3, 9, 10), normal(24, 20, 1, 3, 3, seed=1)
@@ -220,6 +244,7 @@ def test_gradients_of_three_by_three_kernels(dtype: Any) -> None:
     check(x, g, groups=2, **SAME)
 
 
+@pytest.mark.usefixtures("_transformed")
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
 def test_what_is_not_finite_stays_where_it_is(bad: float) -> None:
     """Transforms would spread it to neighbours."""
@@ -235,6 +260,7 @@ def test_what_is_not_finite_stays_where_it_is(bad: float) -> None:
     np.testing.assert_array_equal(np.isfinite(got), np.isfinite(want))
 
 
+@pytest.mark.usefixtures("_transformed")
 def test_large_numbers_overflow_only_where_sums_do() -> None:
     x, w = np.full((1, 16, 8, 8), 1e38, np.float32), np.zeros((16, 16, 3, 3), np.float32)
     x[:, ::2] *= -1
@@ -242,6 +268,7 @@ def test_large_numbers_overflow_only_where_sums_do() -> None:
     assert np.array_equal(run(x, w, **SAME), np.zeros((1, 16, 8, 8), np.float32))
 
 
+@pytest.mark.usefixtures("_transformed")
 def test_errors_of_transforms_are_those_of_sums() -> None:
     """The bound of docs/compiling.md: 4 units of the largest sum of absolute terms."""
     x, w = normal(2, 64, 16, 16), normal(32, 64, 3, 3, seed=1)

@@ -22,7 +22,8 @@ def normal(*shape: int, seed: int = 0) -> Array:
 
 
 # What a layer is given, and which way it goes: by windows, by Winograd's transforms, with strides
-# (so that gradients have phases), in groups, with one channel per group, along one or three axes.
+# (so that gradients have phases), in groups, with one channel per group, with outputs in lanes,
+# along one or three axes.
 LAYERS: dict[str, tuple[Array, Array, dict[str, Any]]] = {
     "windows": (normal(3, 3, 20, 22), normal(30, 3, 5, 5, seed=1), {"padding": 2}),
     "3x3": (normal(5, 20, 18, 17), normal(40, 20, 3, 3, seed=1), {"padding": 1}),
@@ -31,6 +32,8 @@ LAYERS: dict[str, tuple[Array, Array, dict[str, Any]]] = {
     "groups": (normal(4, 24, 9, 18), normal(36, 6, 3, 3, seed=1), {"groups": 4, "strides": (1, 2)}),
     "depthwise": (normal(4, 24, 14, 14), normal(24, 1, 3, 3, seed=1), {"groups": 24, "padding": 1}),
     "one image": (normal(1, 32, 30, 30), normal(48, 32, 3, 3, seed=1), {"padding": 1}),
+    "small planes": (normal(1, 64, 5, 5), normal(48, 64, 3, 3, seed=1), {"padding": 1}),
+    "one by one, strides": (normal(1, 96, 7, 7), normal(80, 96, 1, 1, seed=1), {"strides": 2}),
     "one by one": (normal(3, 32, 9, 9), normal(48, 32, 1, 1, seed=1), {}),
     "sequence": (normal(2, 8, 500), normal(12, 8, 9, seed=1), {"strides": 2, "padding": "same"}),
     "volume": (normal(2, 4, 6, 8, 9), normal(12, 4, 3, 3, 3, seed=1), {"padding": 1}),
