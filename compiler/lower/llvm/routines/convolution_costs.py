@@ -47,8 +47,9 @@ class Costs:
 
     def by_points(self) -> V:
         """Windows in lanes (`convolution_points`)."""
-        windows = self._filled(self.windows)
-        lines = self.f.select(self.is_small(), windows * _LINE, 0)
+        # Rows that fill vectors are read where they lie.
+        f, windows, row = self.f, self._filled(self.windows), self.numbers["count2"]
+        lines = f.select(self._filled(row).eq(row), 0, windows * _LINE)
         return self.channels * self.taps * (self.outputs * (windows + _PACK) + lines)
 
     def by_taps(self) -> V:
