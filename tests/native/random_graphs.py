@@ -119,7 +119,8 @@ class Program:
         if dtype.is_complex:
             parts = [self.fit(self.note(part(x))) for part in (ops.real, ops.imag)]
             return self.note(ops.complex_(*parts), 2 * SMALL)
-        if dtype.is_float and self.chance(0.5):
+        may_be_infinite = self.bound(x) == math.inf  # of which the remainder is no number
+        if dtype.is_float and (may_be_infinite or self.chance(0.5)):
             low, high = [Constant(np.array(sign * most, dtype.numpy)) for sign in (-1, 1)]
             return self.note(ops.clamp(low, x, high), most)
         return self.note(ops.remainder(x, Constant(np.array(most, dtype.numpy))), most)
