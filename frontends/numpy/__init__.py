@@ -6,12 +6,13 @@ NumPy arrays they compute NumPy arrays at once. `linalg` and `fft` are here too.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy
 
 from weft.frontends.functions.namespace import MAIN, OBJECTS, UFUNC_NAMES
 from weft.frontends.functions.refusals import HANDED_ON, refusal
+from weft.frontends.lazy import Array
 from weft.frontends.numpy import fft as fft
 from weft.frontends.numpy import linalg as linalg
 from weft.frontends.numpy.info import Info
@@ -33,6 +34,16 @@ globals().update(OBJECTS)
 globals().update({name: getattr(numpy, name) for name in NUMPYS_OWN})
 
 __all__ = sorted({*MAIN, *UFUNC_NAMES, *OBJECTS, *NUMPYS_OWN, "fft", "linalg"})
+
+
+__array_api_version__ = "2024.12"
+
+
+def from_dlpack(
+    x: Any, /, *, device: Literal["cpu"] | None = None, copy: bool | None = None
+) -> Any:
+    """As `numpy.from_dlpack`, as a `weft.Array`; the elements are copied."""
+    return Array(numpy.from_dlpack(x, device=device, copy=copy))
 
 
 def __array_namespace_info__() -> Info:

@@ -160,6 +160,7 @@ def test_numbers_and_truth() -> None:
 def test_exchange() -> None:
     x = wnp.asarray(X) + 1
     np.testing.assert_array_equal(np.from_dlpack(x), X + 1)
+    np.testing.assert_array_equal(wnp.from_dlpack(X), X)
     assert np.asarray(x, dtype=np.float32).dtype == np.float32
     for other in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
         assert isinstance(other, wf.Array)
