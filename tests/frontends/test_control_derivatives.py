@@ -388,6 +388,7 @@ def test_forward_mode(case: Twins) -> None:
     assert push(direction) == pytest.approx(got, rel=1e-12)
 
 
+@pytest.mark.slow
 @ALL
 def test_second_order(case: Twins) -> None:
     want = wf.hessian(case.unrolled)(case.x)

@@ -190,6 +190,7 @@ def test_getitem_is_as_in_numpy(drawn: Case) -> None:
     np.testing.assert_array_equal(got, want, strict=True)
 
 
+@pytest.mark.slow
 @examples(150)
 @given(cases(basic=True))
 def test_a_basic_key_reads_and_writes_through_the_result(drawn: Case) -> None:
@@ -239,6 +240,7 @@ def updates(draw: st.DrawFn, drawn: Case) -> Array:
     return np.asarray(numbers(shape) * 2.0 + 0.5)
 
 
+@pytest.mark.slow
 @examples(200)
 @given(st.data(), cases(), st.booleans())
 def test_setitem_and_at_set_are_as_in_numpy(data: st.DataObject, drawn: Case, known: bool) -> None:

@@ -355,6 +355,7 @@ def cases(draw: st.DrawFn) -> tuple[Array, Array, dict[str, Any]]:
     return x, w, {"groups": groups, "padding": draw(edges), **options}
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=cases())
 def test_drawn_cases(case: tuple[Array, Array, dict[str, Any]]) -> None:

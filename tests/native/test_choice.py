@@ -81,6 +81,7 @@ def lines(f: Any) -> list[str]:
 SHAPES = {"f4": (140, 150, 160), "f8": (24, 1100, 65), "c8": (100, 90, 95)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", SHAPES)
 @pytest.mark.parametrize("right", LAYOUTS)
 @pytest.mark.parametrize("left", LAYOUTS)

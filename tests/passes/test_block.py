@@ -456,6 +456,7 @@ NATIVE: dict[str, Function] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [96, 77])
 @pytest.mark.parametrize("name", NATIVE)
 def test_native_programs(name: str, rows: int, small_blocks: list[Pass]) -> None:

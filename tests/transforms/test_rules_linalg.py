@@ -157,6 +157,7 @@ def test_derived_graphs_of_every_row_have_the_right_types(sample: Sample) -> Non
     check_types(FORMS.get(sample.op.name, sample.op), sample.operands, sample.attributes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", DOUBLE, ids=str)
 def test_derivatives_of_every_row(sample: Sample) -> None:
     form = FORMS.get(sample.op.name, sample.op)
