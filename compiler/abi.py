@@ -275,7 +275,12 @@ STUB_CALL: Final = "weft_stub_call"  # (self, args, nargs, kwnames), a METH_FAST
 STUB_ENTER: Final = "weft_stub_enter"  # (entry, run, data, numbers, results, arena, flags)
 STUB_ARRAY: Final = "weft_stub_array"  # (shared, dtype, rank, dims, bytes): a new array, or null
 POLL: Final = "weft_poll"  # (run): stops the run if a signal handler raises
-STUB_EXPORTS: Final = (STUB_CALL, STUB_ENTER, STUB_ARRAY, POLL, MEMORY_TRIM, *MEMORY_HANDLER)
+BUFFER: Final = "weft_buffer"  # (self, view, flags), a bf_getbuffer of Python
+STUB_EXPORTS: Final = (
+    *(STUB_CALL, STUB_ENTER, STUB_ARRAY, POLL, BUFFER, MEMORY_TRIM),
+    *MEMORY_HANDLER,
+)
+BUFFERED: Final = "data"  # the attribute whose buffer objects with BUFFER offer as their own
 
 # The functions of Python and NumPy that the stub calls.
 PYTHON_API: Final = (
@@ -305,6 +310,8 @@ PYTHON_API: Final = (
     "PyLong_AsLongLongAndOverflow",
     "PyObject_CallNoArgs",
     "PyObject_CallOneArg",
+    "PyObject_GetAttrString",
+    "PyObject_GetBuffer",
     "PyObject_Vectorcall",
     "PyThread_get_thread_ident",
     "PyTraceMalloc_Track",
@@ -329,6 +336,9 @@ class ArrayField(IntEnum):
     DTYPE = 56
     FLAGS = 64
     HANDLER = 88
+
+
+TYPE_BUFFER: Final = 160  # bytes from the start of a type to its `tp_as_buffer`
 
 
 class DTypeField(IntEnum):

@@ -7,7 +7,10 @@ It has what a traced array has, plus its value: asking for that (printing it, `f
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -20,6 +23,7 @@ from weft.frontends.array import TracedArray
 from weft.frontends.functions.namespace import MAIN
 from weft.frontends.recording import NumPyArray, Recording
 from weft.frontends.trace import Trace, Tracer, find_trace, located
+from weft.runtime.signatures import Unsupported
 
 # NumPy arrays with few integers may be sizes or positions that have to be known now.
 SMALL_INTEGERS: Final = 16
@@ -84,6 +88,7 @@ def _may_be_static(array: NumPyArray) -> bool:
 
 
 def _waiting(tracer: Tracer, record: Recording) -> Array:
+    _offer_buffers()
     value = record.trace.read(tracer)
     made = Array.__new__(Array)
     made._data, made._recording, made._value = None, record, value
@@ -196,6 +201,18 @@ def _property(name: str) -> property:
     return property(lambda self: call(lambda tracer: getattr(tracer, name), self))
 
 
+@functools.cache
+def _offer_buffers() -> None:
+    """See to it that arrays are buffers, which Python code alone can do from Python 3.12 on only.
+    Where native code cannot either, `memoryview(numpy.asarray(x))` remains.
+    """
+    if sys.version_info < (3, 12):
+        from weft.frontends.machine_code import caller
+
+        with contextlib.suppress(Unsupported):
+            caller().offer_buffers(Array)
+
+
 class _Number:
     """A Python number that is an input of what is gathered, not a part of it."""
 
@@ -225,6 +242,7 @@ class Array:
     _value: Value | None
 
     def __init__(self, data: Any, dtype: Any = None) -> None:
+        _offer_buffers()
         self.settle(np.array(data, dtype))
 
     # --- the value ---
@@ -337,9 +355,11 @@ class Array:
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
+        if self.dtype.kind == "V":  # bfloat16 would arrive as two bytes without a meaning
+            raise AttributeError(f"arrays of {self.dtype} have no __array_interface__")
         return self.data.__array_interface__
 
-    def __buffer__(self, flags: int) -> memoryview:  # Python 3.12 asks for it
+    def __buffer__(self, flags: int) -> memoryview:  # older Pythons do as `_offer_buffers` says
         return memoryview(self.data)  # type: ignore[arg-type]
 
     def __dlpack__(self, **options: Any) -> Any:

@@ -227,6 +227,15 @@ class Caller:
         ctypes.pythonapi.Py_DecRef(ctypes.c_void_p(place))  # the reference that the call returned
         return array
 
+    def offer_buffers(self, cls: type) -> None:
+        """Let the objects of a Python class offer the buffer of their `data`, as classes with
+        `__buffer__` do from Python 3.12 on.
+        """
+        table = ctypes.c_int64.from_address(id(cls) + abi.TYPE_BUFFER).value
+        if not id(cls) <= table < id(cls) + type.__sizeof__(cls):
+            raise Unsupported("Python keeps its classes in another way than expected")
+        ctypes.c_int64.from_address(table).value = self._library.address(abi.BUFFER)
+
     def _fill_shared(self) -> None:
         table = {
             Shared.MEMORY: self.memory.address,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import pickle
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -171,6 +174,28 @@ def test_exchange() -> None:
     info = x.__array_namespace__().__array_namespace_info__()
     assert info.default_dtypes()["real floating"] == np.float64
     assert set(info.dtypes(kind="bool")) == {"bool"}
+
+
+def test_arrays_are_buffers() -> None:
+    """In every Python, with nothing computed before: a fresh process shows the latter."""
+    code = "import weft.numpy as w; print(memoryview(w.asarray([1.0, 2.0])).tolist())"
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert shown.strip() == "[1.0, 2.0]"
+    x = wnp.asarray(X) * 3
+    view = memoryview(x)
+    assert view.shape == x.shape and view.readonly and bytes(x) == (X * 3).tobytes()
+    del x
+    np.testing.assert_array_equal(np.asarray(view), X * 3)
+    with pytest.raises(ValueError, match="read-only"):
+        np.asarray(view)[0] = 1
+    with pytest.raises(TypeError, match="not writable"):
+        ctypes.c_char.from_buffer(wnp.zeros(3))
+    half = wnp.asarray([1.0, 2.0], dtype="bfloat16")  # a dtype that buffers do not know
+    with pytest.raises(ValueError, match="dtype"):
+        memoryview(half)
+    assert np.asarray(half).dtype == half.dtype
 
 
 def test_arrays_in_traced_functions_are_constants() -> None:

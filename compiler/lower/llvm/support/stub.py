@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from weft.compiler.abi import (
+    BUFFER,
+    BUFFERED,
     MEMORY_HANDLER,
     MEMORY_NEW,
     POLL,
@@ -63,6 +67,7 @@ def stub_text(triple: str) -> str:
     _emit_run(module)
     _emit_miss(module)
     _emit_call(module)
+    _emit_buffer(module)
     return module.text()
 
 
@@ -315,3 +320,18 @@ def _emit_call(module: Module) -> None:
         value.set(f.call(_MISS, PTR, [descriptor, args, nargs, kwnames]))
     f.call("free", VOID, [made.get()])
     f.ret(value.get())
+
+
+def _emit_buffer(module: Module) -> None:
+    """weft_buffer(self, view, flags): let the consumer of a buffer have that of the object's data,
+    which then owns the view; -1 with an exception if there is none of this kind.
+    """
+    f = module.function(BUFFER, I32, [("self", PTR), ("view", PTR), ("flags", I32)])
+    this, view, flags = f.arguments
+    name = module.data(np.frombuffer(f"{BUFFERED}\0".encode(), np.uint8))
+    data = f.call("PyObject_GetAttrString", PTR, [this, V(f, f"@{name}", PTR)])
+    outcome = f.variable(-1, I32)
+    with f.when(data.ne(0)):
+        outcome.set(f.call("PyObject_GetBuffer", I32, [data, view, flags]))
+        f.call("Py_DecRef", VOID, [data])
+    f.ret(outcome.get())
