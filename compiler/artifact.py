@@ -5,7 +5,6 @@ data for `runtime`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from weft.compiler.ir.dims import Size, Symbol
 from weft.compiler.ir.errors import ArgumentError, DTypeError, ShapeError, WeftError
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.types import ArrayType, format_shape
+from weft.compiler.record import record
 
 if TYPE_CHECKING:
     from weft.compiler.ir.graph import Graph
@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 Entry = Callable[[Sequence[Array], dict[str, int]], list[Array]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Signature:
     """Names and types of the parameters and types of the results."""
 
@@ -65,7 +65,7 @@ class Signature:
         return sizes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Site:
     """A place where native code can fail: the exception's name in `ir.errors`, its message with
     {0}, {1} and {2} for the details, the op and its location.
@@ -82,7 +82,7 @@ class Site:
         return kind(self.message.format(*details)).at(self.location, self.op)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HostCall:
     """A call from native code to Python: what the function takes and gives, and how to run it."""
 
@@ -91,7 +91,7 @@ class HostCall:
     function: Callable[..., Sequence[Array]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Native:
     """Machine code, in objects that are linked together, and what it needs: see
     `lower.llvm.program` for its entry.
@@ -115,7 +115,7 @@ class Native:
     is_long: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Artifact:
     """A compiled graph: how to call it and what it accepts."""
 

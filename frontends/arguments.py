@@ -9,7 +9,6 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,13 +16,14 @@ import numpy as np
 from weft.compiler.ir.dtypes import DType, bool_, c128, f64, i64, is_supported
 from weft.compiler.ir.errors import ArgumentError
 from weft.compiler.ir.types import ArrayType, type_of
+from weft.compiler.record import record
 from weft.frontends import tree
 from weft.frontends.caller import caller_location
 
 Scalar: TypeAlias = bool | int | float | complex
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Leaf:
     """One array argument: its name, its type, and whether it came as a Python scalar."""
 
@@ -32,7 +32,7 @@ class Leaf:
     weak: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """The arguments of a call, taken apart: arrays in `values` (described by `leaves`), the rest in
     `static`.

@@ -7,7 +7,6 @@ and outside, where arrays are computed at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Graph, Region
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ir.walk import inline
+from weft.compiler.record import record
 from weft.frontends import tree
 from weft.frontends.arguments import Leaf, describe_leaf, function_name
 from weft.frontends.array import start_trace
@@ -24,7 +24,7 @@ from weft.frontends.trace import Tracer, find_trace
 from weft.frontends.tracing import lift_results
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Closure:
     """A traced function: a region whose first parameters are given `captured`."""
 
@@ -38,7 +38,7 @@ class Closure:
         return len(self.captured)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arguments:
     """Positional arguments, flattened: leaves, their types, which argument each is in, and which
     derivatives leave alone.

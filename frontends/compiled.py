@@ -6,7 +6,7 @@ import functools
 import os
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import RLock
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +18,7 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import ArgumentError
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.lower.choice import CHOICES, Products
+from weft.compiler.record import record
 from weft.frontends import machine_code, tree
 from weft.frontends.arguments import Call, Leaf, Signature, describe_leaf
 from weft.frontends.flow.asked import asked
@@ -45,7 +46,7 @@ MOST_STUBS: Final = 8  # that a call tries one after the other
 LARGE_CONSTANT_BYTES: Final = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Made:
     """What tracing gave: the graph as it was traced and after all passes, and what passes did."""
 

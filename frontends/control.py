@@ -7,7 +7,6 @@ function, which become inputs of the op.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from weft.compiler.ir.graph import Parameter, Region, Value
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import control, conversion, shape
 from weft.compiler.ops.arithmetic import add
+from weft.compiler.record import record
 from weft.frontends import tree
 from weft.frontends.arguments import function_name
 from weft.frontends.eager import eager
@@ -28,7 +28,7 @@ from weft.frontends.spec import spec
 from weft.frontends.trace import ArrayLike, Trace, Tracer, current_trace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Body:
     """A traced function that is not closed yet: its results can still be cast."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weft.compiler.abi import CLOCKS
@@ -14,13 +13,14 @@ from weft.compiler.loops.group import Node, Single
 from weft.compiler.loops.storage import RegionPlan
 from weft.compiler.lower.choice import Products
 from weft.compiler.lower.steps import product_steps
+from weft.compiler.record import record
 from weft.frontends.report import node_lines
 
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.program import ProgramCode
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Timed:
     """One kernel, routine or loop: its share of a call in seconds, without what is timed inside of
     it, and its arithmetic where that is known (multiplications and additions of products). Of steps
@@ -36,7 +36,7 @@ class Timed:
         return f"{self.seconds * 1e6:10.1f} us {rate:>17}  {self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Profile:
     """The parts of a program by time, the longest first, and the time of a whole call."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weft.compiler.ir.dims import Size
@@ -17,12 +16,13 @@ from weft.compiler.loops.products import PRODUCTS
 from weft.compiler.loops.storage import RegionPlan
 from weft.compiler.loops.text import kernel_text
 from weft.compiler.passes.layout import layout_changes
+from weft.compiler.record import record
 
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.program import ProgramCode
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kernel:
     """One fused loop nest: its readable form, its LLVM text, and how many lanes it uses."""
 
@@ -35,7 +35,7 @@ class Kernel:
         return f"{self.name} ({self.lanes or 1} lanes)\n{self.text}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lowered:
     """A compiled version of a function, for reading: the graph after all passes, the kernels, the
     whole program as LLVM text and as assembly.
@@ -72,7 +72,7 @@ def lowered(graph: Graph, code: ProgramCode) -> Lowered:
 # --- memory -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Alive:
     """An intermediate array that is in memory when the most is: its type, size and origin."""
 
@@ -86,7 +86,7 @@ class Alive:
         return f"{_amount(self.bytes):>12}  {self.type} of {self.op}{place}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Memory:
     """Bytes of a program: `peak` of intermediate values, the `lower_bound` that no plan could be
     below (0 where only the run tells sizes), what is `alive` then, and arguments and results. Where

@@ -16,7 +16,6 @@ import os
 import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -26,6 +25,7 @@ from weft.compiler.ir import dtypes
 from weft.compiler.ir.dims import Atom, Dim, Maximum, Quotient, Size, Symbol
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.types import ArrayType
+from weft.compiler.record import record
 from weft.frontends import purity, tree
 from weft.frontends.arguments import Call
 
@@ -42,7 +42,7 @@ class Unstorable(Exception):
     """Why a program cannot be kept."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stored:
     """What a call needs of a compiled function."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,13 +23,14 @@ from weft.compiler.ir.graph import Constant, Parameter, Region, Result, Value
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.types import ArrayType, Shape
 from weft.compiler.ops.shape import dim_value
+from weft.compiler.record import record
 from weft.frontends.arguments import Scalar, scalar_dtype
 from weft.frontends.caller import Locator
 
 ArrayLike: TypeAlias = "Tracer | np.ndarray[Any, Any] | np.generic | Scalar | Dim | Sequence[Any]"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class View:
     """How a tracer shares memory with another, as NumPy's views do.
 

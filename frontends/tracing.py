@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from weft.compiler.ir.errors import ArgumentError
 from weft.compiler.ir.graph import Constant, Graph, Value
+from weft.compiler.record import record
 from weft.frontends import tree
 from weft.frontends.arguments import Call, Signature, short
 from weft.frontends.array import start_trace
@@ -16,7 +16,7 @@ from weft.frontends.flow.asked import asked, prepared
 from weft.frontends.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Traced:
     """A graph and how its results are put back together."""
 

@@ -13,7 +13,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -22,6 +22,7 @@ import numpy as np
 
 from weft.compiler.ir.dtypes import named
 from weft.compiler.lower.choice import LEAST_GAIN, Point, Products
+from weft.compiler.record import record
 from weft.frontends import machine_code
 from weft.runtime.threads import get_num_threads, threads
 
@@ -41,7 +42,7 @@ _MOST_CALLS: Final = 100
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Table:
     """What was measured on a number of threads of a machine with a BLAS."""
 

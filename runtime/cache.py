@@ -20,9 +20,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from weft.compiler.record import record
 
 DEFAULT_BYTES: Final = 512 << 20
 _MAGIC: Final = b"weft-cache-1\n"
@@ -36,7 +37,7 @@ _TABLE: Final = re.compile(r"[a-z]+-[0-9a-f]{8,128}\.json")
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Info:
     """What is in the cache, and what this process found there."""
 

@@ -8,10 +8,11 @@ of an operator and two sizes: `("+", "n", 1)`; the operators are +, *, // and ma
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
+
+from weft.compiler.record import record
 
 Size: TypeAlias = "int | str | tuple[str, Size, Size]"
 Layout: TypeAlias = 'Literal["C", "F"] | tuple[int | None, ...]'
@@ -23,7 +24,7 @@ class Unsupported(ValueError):
     """A program that the call stub cannot serve: it needs `Caller.call_entry`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArrayOf:
     """An argument that is a NumPy array. The layouts "C" and "F" are the contiguous orders; a tuple
     gives the strides in elements, with None for those that the program is told of.
@@ -34,7 +35,7 @@ class ArrayOf:
     layout: Layout = "C"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NumberOf:
     """An argument that is a Python number or a NumPy scalar of exactly this type, passed as an
     array of rank 0.
@@ -44,14 +45,14 @@ class NumberOf:
     dtype: np.dtype[Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Same:
     """An argument that is this very object, or the object as a part of the output."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TupleOf:
     """A tuple; as an argument also a namedtuple, of exactly this type."""
 
@@ -59,14 +60,14 @@ class TupleOf:
     type: type = tuple
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListOf:
     """A list of this length."""
 
     items: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DictOf:
     """A dict with these keys and no others."""
 
@@ -74,14 +75,14 @@ class DictOf:
     items: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Leaf:
     """A result as a part of the output."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallOf:
     """A part of the output that a callable makes from other parts, such as a namedtuple."""
 
@@ -93,7 +94,7 @@ Argument: TypeAlias = ArrayOf | NumberOf | Same | TupleOf | ListOf | DictOf
 Output: TypeAlias = Leaf | Same | TupleOf | ListOf | DictOf | CallOf
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Symbol:
     """A size that is known when the program is called, and what it may be."""
 
@@ -102,7 +103,7 @@ class Symbol:
     upper: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Result:
     """An array that the program fills; `label` is what messages call it."""
 
@@ -111,7 +112,7 @@ class Result:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Signature:
     """All that a stub knows of a program's calls.
 

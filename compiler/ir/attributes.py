@@ -15,6 +15,7 @@ from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.dtypes import DType, dtype
 from weft.compiler.ir.errors import VerifyError
 from weft.compiler.ir.types import ArrayType
+from weft.compiler.record import record
 
 if TYPE_CHECKING:
     from weft.compiler.ir.reader import Reader
@@ -167,7 +168,7 @@ class Optional(AttributeKind):
         return None if reader.accept(r"none\b") else self.item.read(reader)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HostFunction:
     """A Python function that a graph calls back into; text keeps its name only, so a parsed one is
     not bound.

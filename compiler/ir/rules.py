@@ -7,8 +7,9 @@ and stays None as long as it can, so that nothing is computed for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from weft.compiler.record import record
 
 if TYPE_CHECKING:
     from weft.compiler.ir.dims import Size
@@ -67,7 +68,7 @@ class Transforms(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DerivedRegion:
     """A transformed region, and which results have what was asked for (a tangent, a cotangent, an
     axis).
@@ -77,7 +78,7 @@ class DerivedRegion:
     has: tuple[bool, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SplitRegion:
     """A linearised region: `known` computes results and then residuals; `linear` takes residuals
     and tangents and gives the tangents of the results marked in `has`.
@@ -91,7 +92,7 @@ class SplitRegion:
     has: tuple[bool, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Narrowed:
     """A smaller form of an op with regions: which operands and results it keeps, and its new
     contents.
@@ -107,7 +108,7 @@ Prune = Callable[["Region", "Sequence[bool]"], "Region"]
 """(region, results to keep) -> the region with those results and what they need."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RegionRules:
     """Rules of an op with regions; each is given the transforms to apply to them.
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from weft.compiler.ir import dims, dtypes
@@ -21,6 +20,7 @@ from weft.compiler.ir.types import Shape
 from weft.compiler.loops.group import Group, Node, Single
 from weft.compiler.loops.index import Index, Loop, row_major, total
 from weft.compiler.loops.products import PRODUCTS
+from weft.compiler.record import record
 
 if TYPE_CHECKING:
     from weft.compiler.loops.partition import Partition
@@ -49,7 +49,7 @@ _TRIVIAL: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chain:
     """The nodes that follow a product one after the other. They go through so many rows in all,
     `parts` of them for each row of the product.

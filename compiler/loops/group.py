@@ -9,9 +9,10 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.loops.expression import Expression, Ref
 from weft.compiler.loops.index import Loop, Place
+from weft.compiler.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reduction:
     """`body` combined over loops; `kind` is sum, prod, max, min, any, all, argmax or argmin."""
 
@@ -24,7 +25,7 @@ class Reduction:
 Computed: TypeAlias = "Expression | Reduction"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Store:
     """A value at a place of the loops is written to a place of another value's array; `kind` is
     set, or how it is combined with what is there.
@@ -87,7 +88,7 @@ class Assembly:
 Node: TypeAlias = "Group | Single | Assembly"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refusal:
     """Why an op was not fused into those that read it."""
 

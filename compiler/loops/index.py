@@ -8,12 +8,12 @@ under which the place exists at all, as for the middle of a padded array.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
+from weft.compiler.record import record
 
 if TYPE_CHECKING:
     from weft.compiler.loops.expression import Expression
@@ -178,7 +178,7 @@ def _merge(left: tuple[Term, ...], right: tuple[Term, ...]) -> tuple[Term, ...]:
     return tuple(sorted(kept, key=lambda term: term[0].number))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Guard:
     """The condition low <= index < high."""
 

@@ -32,9 +32,10 @@ from weft.compiler.loops.expression import (
 from weft.compiler.loops.group import Group, Reduction, Store
 from weft.compiler.loops.index import Guard, Index, Loop, Place, total
 from weft.compiler.loops.references import references
+from weft.compiler.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layout:
     """Where a value's elements lie: in the memory of `storage`, from `offset` on, by strides."""
 
@@ -43,7 +44,7 @@ class Layout:
     strides: tuple[Size, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Load:
     """An element of an array."""
 
@@ -53,7 +54,7 @@ class Load:
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Argument:
     """A number that the kernel is given."""
 
@@ -66,7 +67,7 @@ _TELLING: Final = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, math.inf, -ma
 Source: TypeAlias = "Load | Argument | Expression | Reduction"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """A value at a place: how it is had, the loops it varies in, and its level."""
 
@@ -76,7 +77,7 @@ class Entry:
     level: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Write:
     """An entry that is written to an array."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.ir import dims
@@ -10,6 +9,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.loops.index import Index, Loop
 from weft.compiler.loops.kernel import Entry, Kernel, Load, Stage
+from weft.compiler.record import record
 
 GATHERED: Final = 6.0  # cost of lanes that are read one by one, in vector loads
 SPLIT_AT: Final = 1 << 15  # steps of a full reduction above which it is done in parts
@@ -20,7 +20,7 @@ LIGHT: Final = 12  # additions of a kernel that goes by squares
 TILE: Final = 16  # steps of the other loop that share what they read
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Schedule:
     """`along` is the loop of the lanes (None: no vectors); `lanes` counts them (0: none).
 

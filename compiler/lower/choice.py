@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
 from typing import Final
+
+from weft.compiler.record import record
 
 CHOICES: Final = ("auto", "generated", "blas")
 LEAST_GAIN: Final = 1.1  # from which on BLAS is worth that rows are not followed as they are made
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Point:
     """How many times as fast as generated code BLAS was on a product [m, k] by [k, n].
 
@@ -36,7 +37,7 @@ class Point:
         return round(sum(math.log2(mine / other) ** 2 for mine, other in pairs), 9)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Products:
     """How products are to be computed: `wanted` is one of `CHOICES`, and "auto" goes by points that
     were measured on `threads` threads, and on one for products of which several run at once.

@@ -10,7 +10,6 @@ anew on the way. With s snapshots and r repetitions this reverses C(s + r, s) st
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from weft.compiler.ir import dims, dtypes
 from weft.compiler.ir.build import constant
@@ -21,12 +20,13 @@ from weft.compiler.ops import arithmetic, logic, shape
 from weft.compiler.ops.helpers import reshape, zeros
 from weft.compiler.ops.regions import inline_here
 from weft.compiler.ops.scan import make_body, types_of
+from weft.compiler.record import record
 
 DEFAULT_SNAPSHOTS = 64
 INDEX = ArrayType(dtypes.i64)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Replay:
     """A loop to run backwards.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import Final
@@ -42,10 +42,11 @@ from weft.compiler.passes.block_columns import (
 from weft.compiler.passes.block_emit import Lookup, Plan, Segment
 from weft.compiler.passes.block_guard import emit_guard
 from weft.compiler.passes.block_views import is_plain
+from weft.compiler.record import record
 from weft.compiler.rewrite.edit import Editor, with_region, without_dead_ops
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Limits:
     """When it pays, and how large blocks are; measured on attention with its gradients.
 

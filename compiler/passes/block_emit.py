@@ -26,11 +26,12 @@ from weft.compiler.ops.shape import broadcast, concatenate, dynamic_slice, iota,
 from weft.compiler.passes.block_cluster import Cluster, Member, Stage
 from weft.compiler.passes.block_loops import Array, Loop
 from weft.compiler.passes.block_views import View, static_shape
+from weft.compiler.record import record
 
 Lookup = Callable[[Value], Value]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Segment:
     """Rows from `start` that are gone over in `count` blocks of `rows` each, and which columns of
     them are computed, where not all are.

@@ -9,17 +9,17 @@ blocks of the operands.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.opdef import Trait
+from weft.compiler.record import record
 
 Loops = tuple[int | None, ...]
 """For each axis the number of the loop over it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class View:
     """A value as loops see it. The shape is the value's own or, for a value that is made element by
     element in row-major order, the one that it is reshaped to.
@@ -283,7 +283,7 @@ def _product_loops(op: Op, number: int, view: View) -> Sequence[int | None] | No
 # --- sums over loops ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Summed:
     """An op whose result is a sum over indices of loops: views of its operands and its result, and
     which loops.

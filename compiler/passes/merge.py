@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,10 +16,11 @@ from weft.compiler.ir.graph import Constant, Graph, Op, Region, Value
 from weft.compiler.ops.contraction import dot_general
 from weft.compiler.ops.shape import concatenate, part
 from weft.compiler.passes.hoist import LOOPS
+from weft.compiler.record import record
 from weft.compiler.rewrite.edit import Editor, with_region, without_dead_ops
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Context:
     """What may be joined in a region, and how many rows the shared operand must have for it."""
 
@@ -68,7 +68,7 @@ def _inner(op: Op, region: Region, context: _Context) -> _Context:
     return _Context(frozenset(region.parameters), context.least_rows)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Group:
     """Products that share the operand on one side."""
 

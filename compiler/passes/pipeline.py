@@ -13,7 +13,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -37,6 +37,7 @@ from weft.compiler.passes.sink import sink_views
 from weft.compiler.passes.stack import stack_products
 from weft.compiler.passes.sums import sum_after_loops
 from weft.compiler.passes.unroll import unroll_scans
+from weft.compiler.record import record
 from weft.compiler.rewrite.driver import apply_rules
 from weft.compiler.rewrite.rule import Rule
 
@@ -44,7 +45,7 @@ Run = Callable[[Graph, "Counter[str]"], Graph]
 MOST_ROUNDS: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pass:
     """A named step of the pipeline; `run(graph, fired)` counts what it did in `fired`. A last one
     runs once, when the others have come to rest.
@@ -85,7 +86,7 @@ DEFAULT: Final[tuple[Pass, ...]] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """What one run of one pass did."""
 
@@ -103,7 +104,7 @@ class Step:
         return f"{self.round:>2} {self.name:<16} {counts}  {fired}".rstrip()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Report:
     """What the pipeline did to a graph, step by step."""
 

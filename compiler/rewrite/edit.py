@@ -86,20 +86,20 @@ def edit_region(region: Region, visit: Visit, inner: EditRegion) -> Region:
     ops that nothing needs any more.
     """
     editor = Editor(region)
-    builder = editor.builder
+    builder, replaced = editor.builder, editor.substitution.keys()
     is_changed = False
     with builder.active():
         for op in region.ops:
-            nested = [inner(nested) for nested in op.regions] if op.regions else ()
-            current = editor.current(op, nested)
+            current = op
+            if op.regions or not replaced.isdisjoint(op.operands):  # few are
+                current = editor.current(op, [inner(nested) for nested in op.regions])
             builder.location = op.location
             replacement = visit(current)
             if replacement is not None:
                 editor.replace(op, replacement)
-                is_changed = True
-                continue
-            editor.keep(op, current)
-            is_changed |= current is not op
+            else:
+                editor.keep(op, current)
+            is_changed |= replacement is not None or current is not op
     if not is_changed:
         return region
     return without_dead_ops(editor.builder.region([editor.value(v) for v in region.results]))

@@ -15,6 +15,7 @@ from weft.compiler.ir.errors import VerifyError
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ops import helpers
+from weft.compiler.record import record
 from weft.compiler.rewrite.pattern import Application, PatternBuilder, Placeholder, match
 
 
@@ -25,7 +26,7 @@ class Exactness(Enum):
     STABLE = "other rounding, no less accurate, and finite where the old form overflowed"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Exhaustive:
     """Proof by running both sides on edge values of these dtypes, all combinations of operands.
 
@@ -36,7 +37,7 @@ class Exhaustive:
     of: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Identity:
     """Proof by SymPy: both sides are one expression on the domain, an open interval for each
     placeholder. They are also compared in numbers with mpmath there.
@@ -48,7 +49,7 @@ class Identity:
     shape: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Examples:
     """Proof by running graphs on which the rule must fire, before and after, on random arrays with
     edge values. A graph is given by the types of its parameters and a function that emits it.

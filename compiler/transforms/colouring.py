@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from weft.compiler.record import record
 
 Ints = NDArray[np.integer[Any]]
 
@@ -22,7 +23,7 @@ MOST_CONFLICTS: Final = 20_000_000
 """How many pairs of items in one place are looked at to find a better order."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Colouring:
     """Which columns go into which forward product, which rows into which reverse one, and where the
     entries of the matrix are found in the results.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.opdef import Trait
 from weft.compiler.ops import indexing, shape
 from weft.compiler.ops.window import Windows
+from weft.compiler.record import record
 from weft.compiler.transforms.rows import Ints, Mask, Rows, inputs, union
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +30,7 @@ MOST_PAIRS: Final = 20_000_000
 """How many single products of a contraction are looked at before zeros are no longer told apart."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fact:
     """What is known of a value: the inputs of its elements (None: they have none), its array if no
     input and no argument decides it, where it may differ from zero (None: everywhere), and, for

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.build import Builder
@@ -11,10 +10,11 @@ from weft.compiler.ir.graph import Constant, Op, Parameter, Region, Value
 from weft.compiler.ir.rules import Maybe, SplitRegion, Transforms
 from weft.compiler.ir.walk import Rewriter, has_effect
 from weft.compiler.ops.helpers import zeros
+from weft.compiler.record import record
 from weft.compiler.transforms.forward import Forward, tangent_parameters
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Linearized:
     """The ops of a region with tangents, sorted: `known` ones, and `linear` ones that need a
     tangent.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ import numpy as np
 from weft.compiler.ir.errors import BoundsError, ShapeError
 from weft.compiler.ir.graph import Constant, Graph, Op, Region, Value
 from weft.compiler.ir.walk import walk
+from weft.compiler.record import record
 from weft.compiler.transforms import derive, rows
 from weft.compiler.transforms.dependence import (
     Fact,
@@ -41,7 +41,7 @@ MOST_ROUNDS: Final = 64
 """After how many rounds the elements of a loop's carry are no longer told apart."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JacobianPattern:
     """The pattern as a scipy.sparse.csr_array of bools [elements of all results, elements of the
     marked parameters], and whether only reverse mode can compute the Jacobian.

@@ -8,9 +8,10 @@ without a value is an empty cell, as in Python.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import CellType
 from typing import Any, Final, NamedTuple, Protocol
+
+from weft.compiler.record import record
 
 
 class Undefined:
@@ -50,7 +51,7 @@ class Place(Protocol):
     def set(self, value: Any) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CellPlace:
     """A variable of the user's function."""
 
@@ -70,7 +71,7 @@ class CellPlace:
             del self.cell.cell_contents
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GlobalPlace:
     """A global that the user's function declares to be one."""
 
@@ -87,7 +88,7 @@ class GlobalPlace:
             self.names[self.name] = value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AttributePlace:
     """An attribute of an object that a variable holds."""
 

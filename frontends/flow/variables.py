@@ -5,7 +5,6 @@ known while tracing, taken apart and compared.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ from weft.compiler.ir.dtypes import is_supported
 from weft.compiler.ir.graph import Parameter, Value
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops.helpers import zeros
+from weft.compiler.record import record
 from weft.frontends import tree
 from weft.frontends.arguments import short
 from weft.frontends.flow.scope import UNDEFINED, Undefined
@@ -22,7 +22,7 @@ from weft.frontends.functions import core
 from weft.frontends.trace import Trace, Tracer, current_trace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Leaf:
     """A part of a variable's value: an array of a type, or `plain`, which is known.
 
@@ -54,7 +54,7 @@ class Leaf:
         return f"the number {short(self.plain)}" if self.is_known else str(self.type)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Taken:
     """The value of a variable, taken apart."""
 

@@ -8,7 +8,6 @@ is summed.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from weft.compiler.ir import dims
@@ -19,6 +18,7 @@ from weft.compiler.ir.graph import Value
 from weft.compiler.ops.arithmetic import mul
 from weft.compiler.ops.contraction import dot_general
 from weft.compiler.ops.logic import and_
+from weft.compiler.record import record
 from weft.frontends.functions import reducing
 from weft.frontends.functions.along import stretch
 from weft.frontends.functions.core import lift, reshape, transpose, wrap
@@ -32,7 +32,7 @@ Path: TypeAlias = "Sequence[Sequence[int]]"
 _TYPICAL_SIZE = 128
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Term:
     """An array and the label of each of its axes."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
@@ -37,6 +36,7 @@ from weft.compiler.ops.arithmetic import (
 from weft.compiler.ops.common import drop_axes
 from weft.compiler.ops.indexing import gather
 from weft.compiler.ops.logic import eq, ge, is_nan, not_, select
+from weft.compiler.record import record
 from weft.frontends.functions.along import element, stretch
 from weft.frontends.functions.core import (
     broadcast_value,
@@ -260,7 +260,7 @@ def _q_value(q: ArrayLike, scale: int) -> Value:
     return value if scale == 1 else div(value, constant(scale, value.type.dtype))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Rows:
     """An array sorted along one of its axes, with NaN at the end."""
 

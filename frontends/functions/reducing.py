@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from weft.compiler.ir import dims, dtypes
@@ -20,6 +19,7 @@ from weft.compiler.ops.indexing import gather
 from weft.compiler.ops.logic import and_, is_nan, ne, not_, or_, select
 from weft.compiler.ops.ordering import top_k
 from weft.compiler.ops.shape import pad
+from weft.compiler.record import record
 from weft.frontends.arguments import Scalar
 from weft.frontends.functions.core import (
     broadcast_value,
@@ -39,7 +39,7 @@ from weft.frontends.trace import ArrayLike
 Axis: TypeAlias = "int | Sequence[int] | None"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kind:
     """A reduction: its primitive, the op that joins two results, and what changes none."""
 
@@ -56,7 +56,7 @@ MAX: Final = Kind(reduction.reduce_max, maximum, None)
 MIN: Final = Kind(reduction.reduce_min, minimum, None)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Running:
     """A cumulative function: its primitive, the one for bools, and the result of no elements."""
 

@@ -7,7 +7,6 @@ workspace, parallel loops, and to fail.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from weft.compiler.abi import PARALLEL, Run
@@ -18,11 +17,12 @@ from weft.compiler.ir.graph import Op
 from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm.emit import Function, Module, Operand, V
 from weft.compiler.lower.llvm.types import I64, PTR, VOID, Type, of_dtype
+from weft.compiler.record import record
 
 Element: TypeAlias = "V | tuple[V, V]"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Array:
     """An array in memory; sizes and strides (in elements) are numbers or i64 values."""
 
@@ -131,7 +131,7 @@ def unravel(f: Function, position: V, shape: Sequence[Operand]) -> list[Operand]
     return [*([rest] if shape else []), *reversed(index)]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Follower:
     """What goes on with rows of a matrix product, or planes of a convolution, as soon as they are
     done: `task(run, data, begin, end)`, called with the numbers of rows, of which `first` is that
@@ -150,7 +150,7 @@ class Follower:
         f.call_pointer(self.task, VOID, [run, self.data, first + begin, first + end])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """Some of the rows that an array is divided into."""
 

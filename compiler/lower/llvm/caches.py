@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from weft.compiler.record import record
 
 _PLACE: Final = Path("/sys/devices/system/cpu/cpu0/cache")
 _UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Caches:
     """Bytes of data that the first, second and last cache hold."""
 

@@ -6,11 +6,12 @@ import ctypes
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
+from weft.compiler.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Target:
     """The machine that code is made for: its name in LLVM, its features, its vector registers."""
 

@@ -31,13 +31,14 @@ from weft.compiler.lower.llvm.scope import Scope
 from weft.compiler.lower.llvm.squares import emit_squares
 from weft.compiler.lower.llvm.types import I64, PTR, VOID, Type
 from weft.compiler.lower.llvm.values import Values
+from weft.compiler.record import record
 
 PARALLEL_COST: Final = 1 << 17  # additions below which one thread is faster
 GRAIN_COST: Final = 1 << 15  # additions that one thread takes at a time
 PART_BYTES: Final = 16
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scratch:
     """Room for one row of an entry that several stages read."""
 

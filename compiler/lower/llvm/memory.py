@@ -4,15 +4,14 @@ are wanted, one element where all lanes want the same, lane by lane otherwise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.arrays import Element, times
 from weft.compiler.lower.llvm.emit import Function, Operand, V
 from weft.compiler.lower.llvm.types import I1, I8, I16, I32, I64, PTR, VOID, Type, of_dtype
+from weft.compiler.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Address:
     """A position, in elements: `base` for lane 0, `step` more for each further lane, and a part
     that varies freely.

@@ -35,11 +35,12 @@ from weft.compiler.lower.llvm.kernels import KernelCode
 from weft.compiler.lower.llvm.regions import RegionCode
 from weft.compiler.lower.llvm.support import atomics
 from weft.compiler.lower.llvm.types import I64, PTR, VOID
+from weft.compiler.record import record
 
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HostSite:
     """A call to the host: the function, and the types of what it takes and gives."""
 

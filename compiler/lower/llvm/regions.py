@@ -7,7 +7,7 @@ written in place, so a loop over numbers keeps them in registers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weft.compiler.abi import CONSTANTS
@@ -31,6 +31,7 @@ from weft.compiler.lower.llvm.in_place import InPlace
 from weft.compiler.lower.llvm.kernels import KernelCode
 from weft.compiler.lower.llvm.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.values import Values
+from weft.compiler.record import record
 
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.program import ProgramCode
@@ -500,7 +501,7 @@ class RegionCode:
         f.ret()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _RoutineCall:
     """A routine's op, how its operands lie, and the symbols that it is told; equal keys are equal
     code.

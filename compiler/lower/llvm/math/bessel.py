@@ -6,7 +6,6 @@ Errors are within 2 ulp.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.lower.llvm.emit import Function, V
@@ -20,12 +19,13 @@ from weft.compiler.lower.llvm.math.polynomial import (
     two_product,
     two_sum,
 )
+from weft.compiler.record import record
 
 _INFINITY: Final = float("inf")
 _BOUND: Final = 8.0  # where one polynomial follows the other
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Fit:
     """The polynomials of one function in one format."""
 

@@ -7,7 +7,6 @@ poles than the next float; digamma has one between any two, of which those down 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,9 +14,10 @@ import numpy as np
 from weft.compiler.lower.llvm.emit import Function, Operand, V, Variable
 from weft.compiler.lower.llvm.math.polynomial import Pair, any_lane, horner, rarely, two_sum
 from weft.compiler.lower.llvm.types import F64, PTR
+from weft.compiler.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Table:
     """Numbers of some roots, as text: for each a header and coefficients."""
 

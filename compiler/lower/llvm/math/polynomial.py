@@ -7,17 +7,17 @@ Everything here relies on exact rounding, so it belongs in functions made with f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
 from weft.compiler.lower.llvm.emit import Function, Operand, V
 from weft.compiler.lower.llvm.types import F32, F64, I1, I32, I64, U32, U64, Type
+from weft.compiler.record import record
 
 Pair: TypeAlias = tuple[V, V]
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Format:
     """The layout of a floating-point type."""
 

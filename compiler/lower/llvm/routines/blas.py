@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.abi import BLAS_THREADS, BlasThreads, Run
@@ -20,6 +19,7 @@ from weft.compiler.lower.llvm.emit import Function, Operand, V
 from weft.compiler.lower.llvm.routines import copies, rows, sizes
 from weft.compiler.lower.llvm.support import atomics
 from weft.compiler.lower.llvm.types import I8, I32, I64, PTR, VOID, of_dtype
+from weft.compiler.record import record
 
 LETTERS: Final = {dtypes.f32: "s", dtypes.f64: "d", dtypes.c64: "c", dtypes.c128: "z"}
 """How the routines of a dtype begin."""
@@ -62,7 +62,7 @@ def number_at(f: Function, value: float, dtype: DType) -> V:
     return slot
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Laid:
     """A row-major matrix as BLAS takes it: whether it lies in memory transposed ("T", else "N", as
     a byte) and how far apart its lines are; and whether BLAS can take it so.
@@ -209,7 +209,7 @@ def _set(f: Function, words: V, number: V) -> None:
 # --- triangles ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Triangle:
     """A triangle of a column-major matrix, and how it is applied: as BLAS calls these things."""
 

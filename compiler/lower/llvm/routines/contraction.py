@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from weft.compiler.ir.graph import Op
@@ -17,6 +16,7 @@ from weft.compiler.lower.llvm.emit import Function, Operand, V
 from weft.compiler.lower.llvm.routines import Routine, copies, products, sizes, ways
 from weft.compiler.lower.llvm.routines.elements import all_of
 from weft.compiler.lower.llvm.types import I64, PTR
+from weft.compiler.record import record
 
 Axes: TypeAlias = tuple[int, ...]
 _MANY: Final = 8
@@ -172,7 +172,7 @@ def _is_one(size: Operand) -> bool:
     return sizes.is_known(size) and size == 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Matrices:
     """An operand as [*batch, rows, columns], and the workspace it lies in, if any."""
 

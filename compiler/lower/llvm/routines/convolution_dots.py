@@ -7,7 +7,6 @@ meets, vector by vector; the lanes of a window's sum are added at the end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.lower.llvm import memory
@@ -15,6 +14,7 @@ from weft.compiler.lower.llvm.emit import Function, Module, V, Variable
 from weft.compiler.lower.llvm.routines.elements import add, sum_of_lanes
 from weft.compiler.lower.llvm.routines.tiles import Tile, below
 from weft.compiler.lower.llvm.types import I64, PTR, VOID
+from weft.compiler.record import record
 
 _HEIGHTS: Final = (3, 9)  # windows at a time
 PADDING: Final = _HEIGHTS[-1]  # entries that a table of windows has at its end
@@ -22,7 +22,7 @@ _POINTERS: Final = ("left", "table", "windows_at", "right", "target")
 _NUMBERS: Final = ("lines", "length", "pitch", "spacing", "rows", "adds")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dots:
     """Sums of products of rows of taps, `length` long and `pitch` elements apart, with rows of a
     frame: where those are is told by a table of rows and one of windows, in bytes.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.ir.dtypes import DType
@@ -20,6 +19,7 @@ from weft.compiler.lower.llvm.routines.convolution_record import Record, up, wei
 from weft.compiler.lower.llvm.routines.elements import converted, working
 from weft.compiler.lower.llvm.routines.tiles import Tile, below
 from weft.compiler.lower.llvm.types import I64, PTR, VOID, of_dtype
+from weft.compiler.record import record
 
 FRAME: Final = (
     "outer",  # how many, how far apart in the signal, and in the frame
@@ -204,7 +204,7 @@ class _Fill:
                     off_axis(place)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Grid:
     """Positions in a frame: `counts` of them along its axes, `steps` apart, from the last to the
     first where an axis is turned; all of this `repeats` times, `apart` elements from each other.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.lower.llvm.arrays import (
@@ -29,9 +28,10 @@ from weft.compiler.lower.llvm.routines import copies, products, rows, sizes
 from weft.compiler.lower.llvm.routines.elements import Cell, read, select, working
 from weft.compiler.lower.llvm.routines.ways import Kinds
 from weft.compiler.lower.llvm.types import I64
+from weft.compiler.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Axis:
     """One spatial axis: sizes of the signal, the kernel and the result; how windows lie on it."""
 

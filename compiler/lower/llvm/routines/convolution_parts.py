@@ -4,7 +4,6 @@ some outputs, unit by unit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.ir.dtypes import DType
@@ -27,6 +26,7 @@ from weft.compiler.lower.llvm.routines.elements import working
 from weft.compiler.lower.llvm.routines.tiles import Target, tile_of
 from weft.compiler.lower.llvm.routines.tiles_indirect import multiply_rows
 from weft.compiler.lower.llvm.types import I64, of_dtype
+from weft.compiler.record import record
 
 PLAN: Final = (
     "windows",
@@ -48,7 +48,7 @@ PLAN: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Block:
     """What a task computes: the sums of a part of the terms for a group, some images (the first,
     and how many) and some outputs.
@@ -62,7 +62,7 @@ class _Block:
     outputs: V
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Sums:
     """Where the sums of a task go: windows `spacing` elements apart; added to if `adds`."""
 

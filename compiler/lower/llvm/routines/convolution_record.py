@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.abi import Run
@@ -17,6 +16,7 @@ from weft.compiler.lower.llvm.arrays import Env, Follower
 from weft.compiler.lower.llvm.emit import Function, Module, Operand, V
 from weft.compiler.lower.llvm.routines import rows
 from weft.compiler.lower.llvm.types import I64, PTR, VOID
+from weft.compiler.record import record
 
 AXES: Final = 3  # spatial axes; signals with fewer have axes of size 1 in front
 
@@ -96,7 +96,7 @@ def follower_of(numbers: Record) -> Follower:
     return Follower(task, data)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Operands:
     """The addresses of the three arrays of a convolution."""
 
@@ -144,7 +144,7 @@ def weighted(values: Sequence[V], weights: Sequence[V]) -> V:
     return first
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Band:
     """A range of positions along each axis: the first ones, and how many there are."""
 

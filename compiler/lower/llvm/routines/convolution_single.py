@@ -4,7 +4,6 @@ windows at a time, in vectors, with no matrix product.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.lower.llvm import memory
@@ -12,12 +11,13 @@ from weft.compiler.lower.llvm.emit import Function, V
 from weft.compiler.lower.llvm.routines import rows
 from weft.compiler.lower.llvm.routines.tiles import Tile, below
 from weft.compiler.lower.llvm.types import I64, PTR, VOID
+from weft.compiler.record import record
 
 _ROWS: Final = 4  # at a time
 _NUMBERS: Final = ("depth", "height", "width", "step", "adds")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Terms:
     """Where the terms of a window are: a table of distances in bytes from the start of the first
     window, how many of them there are, and how far behind those of a row the next row's are.

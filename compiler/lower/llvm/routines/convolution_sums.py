@@ -4,7 +4,6 @@ has outputs side by side gets the windows of an output side by side, square by s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.ir.dtypes import DType
@@ -16,9 +15,10 @@ from weft.compiler.lower.llvm.routines.elements import converted, working
 from weft.compiler.lower.llvm.routines.tiles import Tile, below, tile_of
 from weft.compiler.lower.llvm.squares import transpose
 from weft.compiler.lower.llvm.types import I64, PTR, VOID, of_dtype
+from weft.compiler.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parts:
     """Sums [parts, windows, outputs]: the first, how many parts there are and how far apart, how
     far apart the windows are, and how many outputs there are.

@@ -5,7 +5,6 @@ and sums at their places in the result.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.lower.llvm import memory
@@ -17,6 +16,7 @@ from weft.compiler.lower.llvm.routines.tiles import Tile, below
 from weft.compiler.lower.llvm.routines.tiles_indirect import Scattered
 from weft.compiler.lower.llvm.routines.winograd import POINTS, SIDE, TAPS, WINDOWS
 from weft.compiler.lower.llvm.types import I1, I64, PTR, VOID, Type
+from weft.compiler.record import record
 
 _ATTRIBUTES: Final = "noinline nounwind"
 _PARTS: Final = (2, 4)  # of a vector, that rows of tiles often are
@@ -25,7 +25,7 @@ _PARTS: Final = (2, 4)  # of a vector, that rows of tiles often are
 # --- signals ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Transformed:
     """Where transformed tiles go: the first, and how far apart points and channels are."""
 
@@ -191,7 +191,7 @@ _SUMS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outputs:
     """Where the windows of a unit's tiles go; a flag tells that there were infinities or NaN."""
 

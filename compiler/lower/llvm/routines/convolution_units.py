@@ -6,7 +6,6 @@ of the signal is copied into a frame, some channels at a time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.ir.dtypes import DType
@@ -27,6 +26,7 @@ from weft.compiler.lower.llvm.routines.convolution_record import (
 from weft.compiler.lower.llvm.routines.elements import working
 from weft.compiler.lower.llvm.routines.tiles import tile_of
 from weft.compiler.lower.llvm.types import I64, of_dtype
+from weft.compiler.record import record
 
 _FRAME_BYTES: Final = 3 << 17  # of a frame, if it can be divided
 _DEEP: Final = 128  # terms for which copying a result is a small part of the work
@@ -207,7 +207,7 @@ class Division:
         plan["result_room"] = plan["is_apart"] * windows * plan["block"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unit:
     """What a unit computes: windows of a group, for some images (the first, and how many) and some
     outputs. `starts` and `lengths` are those of its band; images count as planes in the latter.

@@ -10,7 +10,6 @@ Sums and products are held in double precision for f32, in f32 for f16 and bf16.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import Final
 
@@ -23,6 +22,7 @@ from weft.compiler.lower.llvm.driver import host
 from weft.compiler.lower.llvm.emit import Function, Operand, V
 from weft.compiler.lower.llvm.routines import elements, rows, sizes
 from weft.compiler.lower.llvm.types import I64, Type, of_dtype
+from weft.compiler.record import record
 
 # How many neighbours on the last axis go along an earlier axis together: their accumulators, of at
 # most 16 bytes each, stay in the nearest cache.
@@ -34,7 +34,7 @@ State = tuple[V, ...]
 # --- accumulators -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Accumulator:
     """What goes along a row; `dtype` is what elements are made before they are given to it."""
 
@@ -59,7 +59,7 @@ class Accumulator:
         return of_dtype(self.dtype)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Fold(Accumulator):
     """A reduction of all elements so far, the first one to begin with."""
 

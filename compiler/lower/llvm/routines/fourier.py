@@ -7,7 +7,6 @@ one, and very long ones on several threads each.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -31,6 +30,7 @@ from weft.compiler.lower.llvm.routines.fourier_rows import (
 )
 from weft.compiler.lower.llvm.routines.fourier_stages import Complex, Planes
 from weft.compiler.lower.llvm.types import I64, PTR, Type
+from weft.compiler.record import record
 
 # The longest rows that are transformed in lanes: along the last axis, where they have to be brought
 # there, and across it.
@@ -238,7 +238,7 @@ def _store(kind: Kind, planes: Planes) -> None:
 # --- row by row ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Tools:
     """What the elements of a row need besides the row: the length of the signal, and roots."""
 

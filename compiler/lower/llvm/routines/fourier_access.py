@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.dtypes import DType
@@ -26,9 +25,10 @@ from weft.compiler.lower.llvm.routines.fourier_stages import (
     root_in_lanes,
 )
 from weft.compiler.lower.llvm.types import I1, I64, Type
+from weft.compiler.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """Where rows are in an array: from a position on, or each lane's from its own."""
 

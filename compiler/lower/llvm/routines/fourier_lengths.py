@@ -8,7 +8,6 @@ the conjugate of c, since j * k = (j * j + k * k - (k - j) ** 2) / 2.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -26,6 +25,7 @@ from weft.compiler.lower.llvm.routines.fourier_stages import (
     scale,
 )
 from weft.compiler.lower.llvm.types import I1, I64, Type
+from weft.compiler.record import record
 
 # Up to this length what Bluestein's algorithm multiplies by is a table in the code.
 _MOST_TABLED: Final = 4096
@@ -36,7 +36,7 @@ def is_smooth(length: int) -> bool:
     return max(factors(length), default=1) <= MOST_PRIME
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Engine:
     """Transforms rows of one length in place. `plan` is for the length itself or, unless
     `is_direct`, for the longer one of a convolution with `spectrum` between products by `chirp`.

@@ -7,7 +7,6 @@ instead of one long one: a root is the product of one from each.
 from __future__ import annotations
 
 import math as scalar_math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from weft.compiler.lower.llvm.emit import Function, Operand, V
 from weft.compiler.lower.llvm.routines import rows, sizes
 from weft.compiler.lower.llvm.routines.fourier_stages import Complex, multiply
 from weft.compiler.lower.llvm.types import F64, I1, I64, PTR, VOID, Type
+from weft.compiler.record import record
 
 NDArray = np.ndarray[Any, Any]
 
@@ -87,7 +87,7 @@ def _root(f: Function, number: V, length: V) -> Complex:
     return f.select(is_late, -real, real), f.select(is_late, imaginary, -imaginary)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SplitRoots:
     """Any root of a length as the product of two from short tables, in f64."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -24,12 +23,13 @@ from weft.compiler.lower.llvm.routines.fourier_lanes import transform_lanes
 from weft.compiler.lower.llvm.routines.fourier_roots import SplitRoots
 from weft.compiler.lower.llvm.routines.fourier_stages import Complex, Planes, factors, multiply
 from weft.compiler.lower.llvm.types import F64, I64, VOID, Type
+from weft.compiler.record import record
 
 # Up to this length the roots between columns and rows are a table in the code.
 _MOST_TABLED: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RowPlan:
     """What transforms of rows of one length share. `between` has the roots between columns and
     rows: all of them, or those of the lanes, which roots of `split` then multiply.

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from weft.compiler.lower.llvm.emit import Function, Operand, V
 from weft.compiler.lower.llvm.routines import rows
 from weft.compiler.lower.llvm.types import I64, VOID, Type
+from weft.compiler.record import record
 
 Complex: TypeAlias = tuple[V, V]
 
@@ -23,7 +23,7 @@ Complex: TypeAlias = tuple[V, V]
 MOST_PRIME: Final = 61
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Planes:
     """Complex numbers as two arrays."""
 
@@ -165,7 +165,7 @@ RADICES: Final = tuple(_BUTTERFLIES)
 # --- stages -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stage:
     """Where a stage stands: `radix * rest` remain to be transformed, `done` is the product of the
     radices before. Elements of the source are `stride` numbers apart, vectors done together follow

@@ -13,7 +13,6 @@ it by `symbol`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.abi import Run
@@ -27,6 +26,7 @@ from weft.compiler.lower.llvm.routines import packing, tiles
 from weft.compiler.lower.llvm.routines.elements import read, vector_lanes, working, write
 from weft.compiler.lower.llvm.routines.tiles import Left, Lines, Target, Tile, tile_of
 from weft.compiler.lower.llvm.types import I32, I64, PTR, VOID, of_dtype
+from weft.compiler.record import record
 
 _LEAST_SLICE: Final = 128  # terms of a sum that are multiplied at a time, at least and at most
 _MOST_SLICE: Final = 256  # so that sums of products of bytes stay below 2**24
@@ -40,7 +40,7 @@ _FEW_ROWS: Final = 192  # up to which a right operand in rows that are near is r
 _OFTEN: Final = 6  # panels for which packing a left operand pays then
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kind:
     """The dtypes of a product: of its operands, and of its result. Sums of halves are made in f32.
     So are those of bytes, a slice at a time: up to 2**24 they are exact.
@@ -156,7 +156,7 @@ def define(module: Module, kind: Kind) -> None:
     f.ret()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Product:
     """What is multiplied, as the values that are passed to tasks."""
 
@@ -240,7 +240,7 @@ def _narrow(f: Function, source: Array, target: Array, begin: V, end: V) -> None
             write(f, target, place, value, source.dtype)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Division:
     """How a product is divided: rows in blocks, each of some units of rows; groups of panels,
     panels in all, how many of these are read where they lie, and the elements that a packed one

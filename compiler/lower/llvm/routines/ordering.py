@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.ir.graph import Op
@@ -19,6 +18,7 @@ from weft.compiler.lower.llvm.emit import Function, Operand, V
 from weft.compiler.lower.llvm.routines import order_keys, rows, selecting, sorting
 from weft.compiler.lower.llvm.routines.order_keys import contiguous_lanes, load_bits, store_bits
 from weft.compiler.lower.llvm.types import I1, I64, U64
+from weft.compiler.record import record
 
 # Steps that sorting takes per element, for the size of parallel tasks.
 _STEPS: Final = 32
@@ -87,7 +87,7 @@ def _sort_records(
         env.fail(f, site, [length])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Run:
     """Runs tasks over all rows, with the faster sort."""
 
@@ -149,7 +149,7 @@ def choose(
 # --- what both ways share -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Task:
     """The rows of one parallel task; `lanes` rows are sorted at once: 1 is the radix sort."""
 
@@ -297,7 +297,7 @@ class _ValueSort:
 # --- several arrays -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Part:
     """One of the keys that decide the order: a part of the elements of one operand."""
 

@@ -9,7 +9,6 @@ left operand are multiplied with it at a time. Convolutions fill panels of their
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from weft.compiler.lower.llvm.arrays import Array, Element, Env, Follower, contiguous, plus, times
@@ -19,6 +18,7 @@ from weft.compiler.lower.llvm.routines.elements import Cell, number, read, splat
 from weft.compiler.lower.llvm.routines.vector_products import multiply_vector
 from weft.compiler.lower.llvm.routines.ways import SHALLOW, SMALL, Kinds, Way, widths
 from weft.compiler.lower.llvm.types import I64, PTR, VOID
+from weft.compiler.record import record
 
 _ROWS: Final = 4  # rows of a tile
 _DEEPEST: Final = SMALL // 4  # terms of a small sum: both other sizes are 2 or more
@@ -54,7 +54,7 @@ def _sum_columns(f: Function, env: Env, matrix: Array, totals: V) -> None:
     multiply_vector(f, env, copies.turned(matrix), ones, made)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Product:
     """What is multiplied."""
 

@@ -11,13 +11,13 @@ The functions serve every caller: they are compiled once, and programs are linke
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.lower.llvm import memory
 from weft.compiler.lower.llvm.driver import host
 from weft.compiler.lower.llvm.emit import Function, Module, Operand, V, Variable
 from weft.compiler.lower.llvm.types import I32, I64, PTR, VOID, Type
+from weft.compiler.record import record
 
 _WIDEST: Final = 2  # vectors of a tile's row
 _SHARED_BASE: Final = 3  # rows that one address register serves
@@ -25,7 +25,7 @@ FAR_BYTES: Final = 4096  # between lines that the machine does not fetch ahead b
 _AHEAD: Final = 16  # lines that are fetched ahead then
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tile:
     """The shape of tiles for sums of a type on this machine."""
 
@@ -58,7 +58,7 @@ def tile_of(type: Type) -> Tile:
     return Tile(type, lanes, registers * 3 // 4 // _WIDEST)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lines:
     """Lines of the right operand: the first, and how many elements further the next one is."""
 
@@ -66,7 +66,7 @@ class Lines:
     step: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Target:
     """Where sums go: rows `spacing` elements apart; `adds` is not 0 where they are added."""
 
@@ -77,7 +77,7 @@ class Target:
     adds: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Left:
     """The left operand: its first element, which of the two ways it lies ("rows" or "columns" in
     one piece), and how far apart these are.

@@ -12,18 +12,18 @@ The functions are internal to the module that asks for them, and built once in i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.lower.llvm import memory
 from weft.compiler.lower.llvm.emit import Function, Module, Operand, V, Variable
 from weft.compiler.lower.llvm.routines.tiles import Target, Tile, below
 from weft.compiler.lower.llvm.types import I64, PTR, VOID
+from weft.compiler.record import record
 
 _NUMBERS: Final = ("spacing", "rows", "columns", "adds", "depth")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scattered:
     """Lines of the right operand: the address of each vector of a tile, and the table."""
 

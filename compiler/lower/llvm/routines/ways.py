@@ -8,7 +8,6 @@ BLAS has the large complex ones, and others where it was asked for or measured t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from weft.compiler.ir.dtypes import DType
@@ -16,6 +15,7 @@ from weft.compiler.lower.choice import LEAST_GAIN, Products
 from weft.compiler.lower.llvm.arrays import Array, Element
 from weft.compiler.lower.llvm.routines import blas, gemm, sizes
 from weft.compiler.lower.llvm.routines.elements import join, multiply_add, vector_lanes, working
+from weft.compiler.record import record
 
 SMALL: Final = 16**3  # multiplications of matrices that are multiplied in panels on one thread
 SHALLOW: Final = 4  # terms of a sum below which panels are faster than BLAS
@@ -23,7 +23,7 @@ SINGLE_THREADED: Final = 64**3  # multiplications up to which OpenBLAS uses no t
 _WRITTEN_OUT: Final = 64  # vector multiplications that are written out
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kinds:
     """The dtypes of a product: of its operands, its result, and its sums."""
 
@@ -69,7 +69,7 @@ class Kinds:
         return self.lanes * self.sums.itemsize
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Way:
     """How a product is computed: a name that `products` knows, and words for users."""
 

@@ -12,7 +12,6 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
@@ -40,13 +39,14 @@ from weft.compiler.lower.llvm.routines.elements import (
     write,
 )
 from weft.compiler.lower.llvm.types import I32, I64, PTR
+from weft.compiler.record import record
 
 _MOST_TAPS: Final = 5  # taps of the last axis that are written out
 _WIDEST_STRIDE: Final = 4  # strides of the last axis for which vectors are read and thinned out
 _MOST_ELEMENTS: Final = 27  # of a window that are written out
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Axis:
     """How windows lie on an axis: the sizes of the array and of the window, the number of windows,
     and the attributes.
@@ -69,7 +69,7 @@ class Axis:
         return Axis(size, self.window, count, low, self.stride, self.base_dilation, self.dilation)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Walk:
     """The taps of a window that meet an element: how many they are, the index of the first such
     element, and the distance between their elements.

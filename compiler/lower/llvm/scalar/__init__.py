@@ -8,7 +8,6 @@ has a rule for real and one for complex elements of each primitive.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
@@ -31,12 +30,13 @@ from weft.compiler.lower.llvm.scalar import (
 from weft.compiler.lower.llvm.scalar import complex_arithmetic as parts
 from weft.compiler.lower.llvm.scalar.halves import is_half, narrow, widen
 from weft.compiler.lower.llvm.types import of_dtype
+from weft.compiler.record import record
 
 # Rules differ in the number and kind of their operands, which Callable cannot say.
 Emit: TypeAlias = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rule:
     """How a primitive is lowered; None where its type rule refuses the dtypes."""
 
