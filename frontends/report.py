@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,14 +24,37 @@ if TYPE_CHECKING:
     from weft.compiler.lower.llvm.program import ProgramCode
 
 
+class _Text:
+    """A program as LLVM text, and as assembly when somebody asks."""
+
+    def __init__(self, llvm: str) -> None:
+        self.llvm = llvm
+
+    @functools.cached_property
+    def assembly(self) -> str:
+        from weft.compiler.lower.llvm import driver
+
+        return driver.assembly(self.llvm)
+
+
 @record
 class Kernel:
-    """One fused loop nest: its readable form, its LLVM text, and how many lanes it uses."""
+    """One fused loop nest: its readable form, its LLVM text, how many lanes it uses, and its
+    assembly.
+    """
 
     name: str
     text: str
     llvm: str
     lanes: int
+    _program: _Text
+
+    @property
+    def assembly(self) -> str:
+        """The functions of the kernel, as they are in the program's assembly."""
+        name = re.escape(self.name)
+        functions = rf"^_?{name}(?:\.\w+)*:.*?^\.?Lfunc_end\d+:$"
+        return "\n".join(re.findall(functions, self._program.assembly, re.M | re.S))
 
     def __str__(self) -> str:
         return f"{self.name} ({self.lanes or 1} lanes)\n{self.text}"
@@ -43,13 +68,15 @@ class Lowered:
 
     graph: Graph
     kernels: tuple[Kernel, ...]
-    llvm: str
+    _program: _Text
+
+    @property
+    def llvm(self) -> str:
+        return self._program.llvm
 
     @property
     def assembly(self) -> str:
-        from weft.compiler.lower.llvm import driver
-
-        return driver.assembly(self.llvm)
+        return self._program.assembly
 
     def __str__(self) -> str:
         return "\n\n".join([str(self.graph), *map(str, self.kernels)])
@@ -58,6 +85,7 @@ class Lowered:
 def lowered(graph: Graph, code: ProgramCode) -> Lowered:
     """The views of a program."""
     kernels = []
+    program = _Text(code.module.text())
     for _, emitted in code.kernels.values():
         functions = [
             function.text()
@@ -65,8 +93,9 @@ def lowered(graph: Graph, code: ProgramCode) -> Lowered:
             if name == emitted.name or name.startswith(f"{emitted.name}.")
         ]
         text = kernel_text(emitted.kernel)
-        kernels.append(Kernel(emitted.name, text, "\n".join(functions), emitted.schedule.lanes))
-    return Lowered(graph, tuple(kernels), code.module.text())
+        lanes = emitted.schedule.lanes
+        kernels.append(Kernel(emitted.name, text, "\n".join(functions), lanes, program))
+    return Lowered(graph, tuple(kernels), program)
 
 
 # --- memory -------------------------------------------------------------------------------------

@@ -205,7 +205,7 @@ class Partition:
         weight = self._weights[result]
         times = len(places) / spread(places)
         if (times - 1) * weight > REPEATED_COST and not self._is_pairwise(result, round(times)):
-            self._refuse(op, (group,), f"it would be computed {times:.0f} times per element")
+            self._refuse(op, (group,), f"it would be computed {times:.2g} times per element")
             return False
         if weight > 2 and any(is_repeated(place, group) for place in places):
             self._refuse(op, (group,), "it would be computed again in every step of an outer loop")

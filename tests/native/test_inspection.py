@@ -102,6 +102,8 @@ def test_lowered_forms_of_a_program() -> None:
         assert kernel.llvm.count("define") >= 1
         assert kernel.lanes >= 1
         assert kernel.name in str(kernel)
+        assert kernel.assembly.splitlines()[0].startswith(kernel.name)
+        assert "entry:" not in kernel.assembly
     assert "define i64 @entry(" in made.llvm
     assert "entry:" in made.assembly
     assert str(made).startswith("weft 1\ngraph @layer")
