@@ -128,6 +128,11 @@ def describe_leaf(name: str, value: Any, function: str) -> Leaf:
         if hasattr(value, "__array__"):
             value = np.asarray(value)
     if isinstance(value, np.ndarray | np.generic):
+        lost = lost_meaning(value)
+        if lost is not None:
+            raise ArgumentError(
+                f"the argument {name} of {function} {lost}", location=caller_location()
+            )
         if is_supported(value.dtype):
             return Leaf(name, type_of(value))
         raise ArgumentError(
@@ -140,6 +145,18 @@ def describe_leaf(name: str, value: Any, function: str) -> Leaf:
         f'static_argnames=("{name.split(".")[0]}",)',
         location=caller_location(),
     )
+
+
+def lost_meaning(array: np.ndarray[Any, Any] | np.generic) -> str | None:
+    """What an array of a class of its own would lose if its elements alone were used."""
+    if not isinstance(array, np.ndarray) or type(array) in (np.ndarray, np.memmap):
+        return None
+    if isinstance(array, np.ma.MaskedArray):
+        return "is a masked array, whose mask would be lost: pass x.filled(v), or x.data and x.mask"
+    if isinstance(array, np.matrix):
+        return "is a numpy.matrix, whose * is a matrix product: pass np.asarray(x), write x @ y"
+    kind = type(array).__name__
+    return f"is a {kind}, and what {kind} adds to arrays would be lost: pass np.asarray(x)"
 
 
 def _is_tracer(value: Any) -> bool:

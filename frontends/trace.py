@@ -24,7 +24,7 @@ from weft.compiler.ir.location import Location
 from weft.compiler.ir.types import ArrayType, Shape
 from weft.compiler.ops.shape import dim_value
 from weft.compiler.record import record
-from weft.frontends.arguments import Scalar, scalar_dtype
+from weft.frontends.arguments import Scalar, lost_meaning, scalar_dtype
 from weft.frontends.caller import Locator
 
 ArrayLike: TypeAlias = "Tracer | np.ndarray[Any, Any] | np.generic | Scalar | Dim | Sequence[Any]"
@@ -238,6 +238,9 @@ class Trace(Builder):
             element = scalar_dtype(operand) if dtype is None else dtype
             return Constant(np.array(operand, element.numpy))
         if isinstance(operand, np.ndarray | np.generic):
+            lost = lost_meaning(operand)
+            if lost is not None:
+                raise self.error(f"an array in a traced function {lost}")
             return self._constant(np.asarray(operand), dtype)
         return self._lift_sequence(operand, dtype)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -221,3 +222,28 @@ def test_a_method_with_a_static_self() -> None:
 
 def test_a_bound_method_is_compiled() -> None:
     assert wf.jit(Plain(2.0).apply)(3.0) == 6.0
+
+
+class Metres(np.ndarray[Any, Any]):
+    """Stands for the array classes of other libraries."""
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (np.ma.array([1.0, 2.0], mask=[False, True]), "masked array.*x.filled"),
+        (np.ones((2, 2)).view(np.matrix), "numpy.matrix.*write x @ y"),
+        (np.ones(3).view(Metres), "Metres.*np.asarray"),
+    ],
+)
+def test_arrays_that_would_lose_their_meaning_are_refused(given: Any, message: str) -> None:
+    with pytest.raises(wf.ArgumentError, match=f"argument x of lambda is a {message}"):
+        wf.jit(lambda x: x * 2)(given)
+    with pytest.raises(wf.TraceError, match=f"is a {message}"):
+        wf.jit(lambda x: np.add(x, given))(1.0)
+
+
+def test_arrays_in_files_are_arrays(tmp_path: Path) -> None:
+    held = np.memmap(tmp_path / "x", np.float64, "w+", shape=(4,))
+    held[:] = range(4)
+    np.testing.assert_array_equal(wf.jit(lambda x: x * 2)(held), [0, 2, 4, 6])
