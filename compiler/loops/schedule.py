@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.loops.index import Index, Loop
 from weft.compiler.loops.kernel import Entry, Kernel, Load, Stage
+from weft.compiler.loops.walks import Walk, walk
 from weft.compiler.record import record
 
 GATHERED: Final = 6.0  # cost of lanes that are read one by one, in vector loads
-SPLIT_AT: Final = 1 << 15  # steps of a full reduction above which it is done in parts
-MOST_PARTS: Final = 64
 BLOCK: Final = 4096  # elements of a vector loop that one unit of work takes
 TILE_BLOCK: Final = 128  # the same where lanes read far apart
 LIGHT: Final = 12  # additions of a kernel that goes by squares
@@ -24,8 +22,8 @@ TILE: Final = 16  # steps of the other loop that share what they read
 class Schedule:
     """`along` is the loop of the lanes (None: no vectors); `lanes` counts them (0: none).
 
-    With `split`, the steps of the first inner loop are shared out to parts, whose partial results
-    are combined in order at the end. `block` is how many steps of an outer `along` are one unit.
+    A kernel that reduces may have a `walk`, which says what a unit is and in what order it goes.
+    Otherwise `block` is how many steps of an outer `along` are one unit.
     `tile` is another outer loop, along which something is read that the lanes reach over far: some
     of its steps follow each other before the next block, while what they read is in the cache.
     Light work goes by `squares`: as many steps of the tiled loop as there are lanes, read along it
@@ -35,10 +33,10 @@ class Schedule:
     along: dict[Stage | None, Loop]
     outer: Loop | None
     lanes: int
-    split: Loop | None
     block: int
     tile: Loop | None = None
     squares: bool = False
+    walk: Walk | None = None
 
 
 def schedule(kernel: Kernel, vector_bits: int) -> Schedule:
@@ -57,12 +55,15 @@ def schedule(kernel: Kernel, vector_bits: int) -> Schedule:
         chosen = outer[0]
     extent = _extent(chosen, along)
     lanes = base * _unroll(kernel.weight, extent, base) if along or chosen else 0
-    split = _split(kernel, along)
+    lanes = lanes if lanes > 1 else 0
     tile = _tile(kernel, chosen)
     block = max(TILE_BLOCK if tile is not None else BLOCK, lanes)
     squares = tile is not None and base > 1 and _goes_by_squares(kernel, chosen, tile)
     lanes = base if squares else lanes
-    return Schedule(along, chosen, lanes if lanes > 1 else 0, split, block, tile, squares)
+    vector = chosen if chosen is not None else along.get(hot)
+    return Schedule(
+        along, chosen, lanes, block, tile, squares, walk(kernel, vector if lanes else None, lanes)
+    )
 
 
 def crosses(entry: Entry, along: Loop, tile: Loop) -> bool:
@@ -189,19 +190,3 @@ def _waste(size: Size, lanes: int) -> float:
     if not isinstance(size, int) or size == 0:
         return 1.0
     return -(-size // lanes) * lanes / size
-
-
-def _split(kernel: Kernel, along: dict[Stage | None, Loop]) -> Loop | None:
-    """The loop whose steps are shared out, for a reduction of everything to a few numbers."""
-    if kernel.in_order or any(loop.size != 1 for loop in kernel.outer):
-        return None
-    stages = [stage for stage in kernel.stages if stage.loops]
-    if len(stages) != 1 or stages[0].writes or stages[0].level:
-        return None
-    (stage,) = stages
-    if any(entry.source.kind.startswith("arg") for entry in stage.reductions):  # type: ignore[union-attr]
-        return None
-    steps = dims.product(loop.size for loop in stage.loops)
-    if isinstance(steps, int) and steps < SPLIT_AT:
-        return None
-    return stage.loops[0]

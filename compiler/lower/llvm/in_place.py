@@ -32,7 +32,7 @@ MOST_WORK_IN_ALL: Final = 4096  # of one program
 SMALL: Final = ALIGNMENT  # bytes of an array on the stack
 MOST_ON_STACK: Final = 256  # such arrays of one program
 
-_NO_LANES: Final = Schedule({}, None, 0, None, 1)
+_NO_LANES: Final = Schedule({}, None, 0, 1)
 
 
 def work(kernel: Kernel) -> int | None:

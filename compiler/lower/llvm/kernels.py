@@ -17,9 +17,10 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.loops.expression import Ref
 from weft.compiler.loops.index import Loop
-from weft.compiler.loops.kernel import Kernel, Stage
-from weft.compiler.loops.schedule import MOST_PARTS, TILE, Schedule, schedule
-from weft.compiler.lower.llvm import memory, scalar
+from weft.compiler.loops.kernel import Kernel
+from weft.compiler.loops.schedule import TILE, Schedule, schedule
+from weft.compiler.loops.walks import Walk
+from weft.compiler.lower.llvm import memory
 from weft.compiler.lower.llvm.arrays import Element, Env, product, unpacked, unravel
 from weft.compiler.lower.llvm.dimensions import Sizes
 from weft.compiler.lower.llvm.driver import Target
@@ -31,11 +32,11 @@ from weft.compiler.lower.llvm.scope import Scope
 from weft.compiler.lower.llvm.squares import emit_squares
 from weft.compiler.lower.llvm.types import I64, PTR, VOID, Type
 from weft.compiler.lower.llvm.values import Values
+from weft.compiler.lower.llvm.walks import PART_BYTES, Parts, Tile
 from weft.compiler.record import record
 
 PARALLEL_COST: Final = 1 << 17  # additions below which one thread is faster
 GRAIN_COST: Final = 1 << 15  # additions that one thread takes at a time
-PART_BYTES: Final = 16
 
 
 @record
@@ -68,6 +69,10 @@ class KernelCode:
         Body(self).emit()
         self._emit_run()
 
+    @property
+    def walk(self) -> Walk | None:
+        return self.schedule.walk
+
     # --- all units of work ---
 
     def _emit_run(self) -> None:
@@ -79,24 +84,32 @@ class KernelCode:
         sizes = Sizes(f, symbols)
         units = self.units(f, sizes)
         passed = list(f.arguments)
-        if self.schedule.split is not None:
-            count = len(_split_stage(self.kernel).reductions)
-            partials = f.stack(I64, MOST_PARTS * count * PART_BYTES // 8, align=16)
+        env = Env(self.module, run, self.name, self.sites)
+        partials = None
+        if self.walk is not None and self.walk.split is not None:
+            partials = env.workspace(f, sizes.operand(self._part_bytes(self.walk)))
             passed.append(partials)
         cost = self._cost()
         if isinstance(cost, int) and cost < PARALLEL_COST:
             self._do(f, passed, f.const(0, I64), f.const(units, I64))
         else:
-            self._share_out(f, sizes, passed, units, cost)
-        if self.schedule.split is not None:
-            f.call(f"{self.name}.finish", VOID, [*passed, f.const(units, I64)])
+            self._share_out(f, sizes, env, passed, units, cost)
+        if partials is not None:
+            f.call(f"{self.name}.finish", VOID, passed)
+            env.free(f, partials)
         f.ret()
+
+    def _part_bytes(self, walk: Walk) -> Size:
+        """The memory of the running results of all parts."""
+        results = dims.product(loop.size for loop in self.kernel.outer)
+        return walk.parts * results * (len(walk.stage.reductions) * PART_BYTES)
 
     def follows(self, rows: Sequence[Loop]) -> bool:
         """Whether the units of each step of some of the outer loops follow each other."""
         plan = self.schedule
-        has_order = plan.split is None and plan.tile is None
-        return has_order and not self.kernel.in_order and plan.outer not in rows
+        if self.walk is not None and (self.walk.split or set(self.walk.kept) & set(rows)):
+            return False
+        return plan.tile is None and not self.kernel.in_order and plan.outer not in rows
 
     def emit_follower(self, captured: Sequence[V], rows: Size) -> str:
         """Define `name.rows(run, data, begin, end)`: the units of some rows, of so many in all."""
@@ -123,7 +136,13 @@ class KernelCode:
         return steps * max(self.kernel.weight // lanes, 1)
 
     def _share_out(
-        self, f: Function, sizes: Sizes, passed: Sequence[V], units: Operand, cost: Size
+        self,
+        f: Function,
+        sizes: Sizes,
+        env: Env,
+        passed: Sequence[V],
+        units: Operand,
+        cost: Size,
     ) -> None:
         total = sizes.value(cost)
         count = f.const(units, I64)
@@ -132,31 +151,36 @@ class KernelCode:
             choice.otherwise()
             each = f.maximum(f.divide(total, f.maximum(count, 1)), 1)
             grain = f.maximum(f.divide(f.const(GRAIN_COST, I64), each), 1)
-            env = Env(self.module, passed[0], self.name, self.sites)
             env.share(f, self.name, count, list(passed[1:]), grain)
 
     def units(self, f: Function, sizes: Sizes) -> Operand:
         """How many units of work there are."""
         plan = self.schedule
-        if plan.split is not None:
-            return _parts(f, sizes, self.kernel, plan)[0]
-        if plan.outer is None:
+        if plan.outer is None and plan.walk is None:
             return product(f, [sizes.operand(loop.size) for loop in self.kernel.outer])
         return product(f, self.unit_shape(f, sizes))
 
     def others(self) -> list[Loop]:
-        """The outer loops beside the one of the lanes, a tiled one last."""
+        """The outer loops beside the one of the lanes, a tiled one last; in a walk, those that have
+        one step in a unit.
+        """
         plan = self.schedule
+        if plan.walk is not None:
+            return [loop for loop in self.kernel.outer if loop not in plan.walk.kept]
         rest = [loop for loop in self.kernel.outer if loop not in (plan.outer, plan.tile)]
         return [*rest, plan.tile] if plan.tile is not None else rest
 
     def unit_shape(self, f: Function, sizes: Sizes) -> list[Operand]:
         """The units of a vector loop over an outer loop: steps of the others, then blocks; a tiled
-        loop has its tiles before the blocks and the steps of a tile after them.
+        loop has its tiles before the blocks and the steps of a tile after them. Those of a walk:
+        parts, steps of other loops, tiles.
         """
         plan = self.schedule
-        assert plan.outer is not None
         shape = [sizes.operand(loop.size) for loop in self.others()]
+        if plan.walk is not None:
+            kept = sizes.operand(plan.walk.kept[0].size) if plan.walk.kept else 1
+            return [sizes.operand(plan.walk.parts), *shape, _blocks(f, kept, plan.walk.tile)]
+        assert plan.outer is not None
         blocks = _blocks(f, sizes.operand(plan.outer.size), self.block)
         if plan.tile is None:
             return [*shape, blocks]
@@ -176,30 +200,6 @@ def _blocks(f: Function, size: Operand, block: int) -> Operand:
     return f.divide(size + (block - 1), block)
 
 
-def _split_stage(kernel: Kernel) -> Stage:
-    (stage,) = [stage for stage in kernel.stages if stage.loops]
-    return stage
-
-
-def _parts(f: Function, sizes: Sizes, kernel: Kernel, plan: Schedule) -> tuple[Operand, Operand]:
-    """How many parts a split reduction has, and how many steps of the split loop each takes."""
-    assert plan.split is not None
-    stage = _split_stage(kernel)
-    length = sizes.operand(plan.split.size)
-    lanes = plan.lanes if plan.split in plan.along.values() else 1
-    rest = product(f, [sizes.operand(o.size) for o in stage.loops if o is not plan.split])
-    if not isinstance(length, V) and not isinstance(rest, V):
-        wanted = max(min(int(length) * int(rest) // (1 << 13), MOST_PARTS), 1)
-        each = -(-int(length) // wanted)
-        each = max(-(-each // lanes) * lanes, 1)
-        return -(-int(length) // each), each
-    steps = f.mul(f.const(length, I64), rest)
-    wanted_value = f.maximum(f.minimum(steps >> 13, MOST_PARTS), 1)
-    longest = f.divide(f.const(length, I64) + (wanted_value - 1), wanted_value)
-    each_value = f.maximum(f.divide(longest + (lanes - 1), lanes) * lanes, lanes)
-    return f.divide(f.const(length, I64) + (each_value - 1), each_value), each_value
-
-
 class Body(Levels):
     """The function that does some units."""
 
@@ -213,7 +213,8 @@ class Body(Levels):
     def emit(self) -> None:
         code, plan = self.code, self.plan
         declared = code.parameters.declared()
-        extra = [("partials", PTR)] if plan.split is not None else []
+        is_split = plan.walk is not None and plan.walk.split is not None
+        extra = [("partials", PTR)] if is_split else []
         f = code.module.function(
             code.name,
             VOID,
@@ -223,17 +224,17 @@ class Body(Levels):
         )
         top = self._open(f, f.arguments[: len(declared)])
         begin, end = f.arguments[-2:]
-        if plan.split is not None:
-            with f.range(begin, end) as unit:
-                self._part(Scope(f, top), unit, f.arguments[-3])
-            f.ret()
-            self._emit_finish(declared)
-            return
         self._make_scratch(f)
+        if plan.walk is not None:
+            self.tile = Tile(self, plan.walk)
         with f.range(begin, end) as unit:
             self._unit(Scope(f, top), unit)
         self._drop_scratch(f)
+        if plan.walk is not None:
+            self.tile.free()
         f.ret()
+        if plan.walk is not None and is_split:
+            self._emit_finish(declared, plan.walk)
 
     def _open(self, f: Function, arguments: Sequence[V]) -> Scope:
         run, *values = arguments
@@ -246,6 +247,9 @@ class Body(Levels):
 
     def _unit(self, scope: Scope, unit: V) -> None:
         f, plan = self.f, self.plan
+        if plan.walk is not None:
+            self._tile(scope, unit, plan.walk)
+            return
         if plan.outer is None:
             shape = [self.sizes.operand(loop.size) for loop in self.kernel.outer]
             self._enter(scope, self.kernel.outer, unravel(f, unit, shape))
@@ -289,56 +293,42 @@ class Body(Levels):
             if stage.level == 0:
                 self._ready(scope, stage)
 
-    # --- parts of a reduction of everything ---
+    # --- walks ---
 
-    def _part(self, scope: Scope, unit: V, partials: V) -> None:
+    def _tile(self, scope: Scope, unit: V, walk: Walk) -> None:
+        """A unit of a walk; its running results are results, or those of a part."""
         f = self.f
-        stage = _split_stage(self.kernel)
-        assert self.plan.split is not None
-        _, each = _parts(f, self.sizes, self.kernel, self.plan)
-        low = f.mul(unit, each)
-        high = f.minimum(low + f.const(each, I64), self.sizes.value(self.plan.split.size))
-        across = stage in self.plan.along
-        lanes = self.plan.lanes if across else 0
-        self._enter(scope, self.kernel.outer, [0] * len(self.kernel.outer))
-        accumulators = [Accumulator(f, entry, lanes) for entry in stage.reductions]
-        vector = self.plan.along.get(stage)
-        loops = [loop for loop in stage.loops if loop is not vector]
-        self._nest(scope, stage, loops, vector, accumulators, (low, high))
-        count = len(accumulators)
-        for number, accumulator_ in enumerate(accumulators):
-            total = accumulator_.get()
-            if lanes:
-                total = accumulator_.across(total)
-            _store_partial(f, partials, f.mul(unit, count) + number, total)
+        shape = self.code.unit_shape(f, self.sizes)
+        part, *indices, tile = map(lambda i: f.const(i, I64), unravel(f, unit, shape))
+        self._enter(scope, self.code.others(), indices)
+        bounds = None
+        if walk.split is not None:
+            low = part * self.sizes.value(walk.each)
+            end = low + self.sizes.value(walk.each)
+            bounds = (low, f.minimum(end, self.sizes.value(walk.split.size)))
 
-    def _emit_finish(self, declared: Sequence[tuple[str, Type]]) -> None:
+        def then(inner: Scope, accumulators: list[Accumulator]) -> None:
+            if walk.split is not None:
+                Parts(self, walk, f.arguments[-3]).store(inner, part, accumulators)
+                return
+            for each in accumulators:
+                inner.values[each.entry.ref] = each.result(False)
+            self.afterwards(inner)
+
+        self.tile.emit(scope, tile * walk.tile, bounds, then)
+
+    def _emit_finish(self, declared: Sequence[tuple[str, Type]], walk: Walk) -> None:
         """Combine the parts in order, then do what follows the reductions."""
         code = self.code
         f = code.module.function(
             f"{code.name}.finish",
             VOID,
-            [*declared, ("partials", PTR), ("parts", I64)],
+            [*declared, ("partials", PTR)],
             internal=True,
             parameter_attributes="noalias",
         )
         top = self._open(f, f.arguments[: len(declared)])
-        partials, parts = f.arguments[-2:]
-        self._enter(top, self.kernel.outer, [0] * len(self.kernel.outer))
-        stage = _split_stage(self.kernel)
-        count = len(stage.reductions)
-        for number, entry in enumerate(stage.reductions):
-            total = Accumulator(f, entry, 0)
-            with f.range(0, parts) as unit:
-                place = f.mul(unit, count) + number
-                part = _load_partial(f, partials, place, total)
-                total.set(scalar.combine(f, total.kind, total.get(), part, total.dtype))
-            top.values[entry.ref] = total.result(False)
-        for later in self.kernel.stages:
-            if not later.loops:
-                self._ready(top, later)
-                for write in later.writes:
-                    self.values.write(top, write)
+        Parts(self, walk, f.arguments[-1]).combine(top, self.afterwards)
         f.ret()
 
     # --- rows that several stages read ---
@@ -385,19 +375,3 @@ class Body(Levels):
         address = self._scratch_address(scope, scratch)
         dtype = ref.value.type.dtype
         return memory.load(self.f, scratch.pointer, dtype, address, scope.lanes, None)
-
-
-def _store_partial(f: Function, partials: V, place: V, total: Element) -> None:
-    at = f.offset(partials, place * PART_BYTES)
-    parts = total if isinstance(total, tuple) else (total,)
-    for number, part in enumerate(parts):
-        f.store(part, f.element(at, part.type, number))
-
-
-def _load_partial(f: Function, partials: V, place: V, like: Accumulator) -> Element:
-    at = f.offset(partials, place * PART_BYTES)
-    parts = [
-        f.load(f.element(at, part.type, number), part.type)
-        for number, part in enumerate(like.parts)
-    ]
-    return (parts[0], parts[1]) if len(parts) == 2 else parts[0]

@@ -89,19 +89,28 @@ class Levels:
             if stage.loops:
                 self._stage(scope, stage)
             else:
-                self._ready(scope, stage)
-                for write in stage.writes:
-                    self.write(scope, write)
+                self._once(scope, stage)
             self.filled |= self._shared & set(self._needed[stage])
         self.filled = filled
 
-    def _stage(self, scope: Scope, stage: Stage, part: tuple[V, V] | None = None) -> None:
+    def afterwards(self, scope: Scope) -> None:
+        """The stages without loops, once the reductions of the others are there."""
+        for stage in self.kernel.stages:
+            if not stage.loops:
+                self._once(scope, stage)
+
+    def _once(self, scope: Scope, stage: Stage) -> None:
+        self._ready(scope, stage)
+        for write in stage.writes:
+            self.write(scope, write)
+
+    def _stage(self, scope: Scope, stage: Stage) -> None:
         across = self.plan.outer is None and stage in self.plan.along
         lanes = scope.lanes if not across else self.plan.lanes
         accumulators = [Accumulator(self.f, entry, lanes) for entry in stage.reductions]
         vector = self.plan.along.get(stage) if across else None
         loops = [loop for loop in stage.loops if loop is not vector]
-        self._nest(scope, stage, loops, vector, accumulators, part)
+        self._nest(scope, stage, loops, vector, accumulators, None)
         for accumulator_ in accumulators:
             scope.values[accumulator_.entry.ref] = accumulator_.result(across)
 
@@ -118,7 +127,7 @@ class Levels:
         self._ready(scope, stage)
 
         def bounds(loop: Loop) -> tuple[V, V]:
-            if part is not None and loop is self.plan.split:
+            if part is not None and self.plan.walk and loop is self.plan.walk.split:
                 return part
             return f.const(0, I64), self.sizes.value(loop.size)
 

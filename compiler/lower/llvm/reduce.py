@@ -42,6 +42,11 @@ class Accumulator:
         """Whether the place of an extreme is wanted, not the extreme itself."""
         return self.kind in ("argmax", "argmin")
 
+    @property
+    def variables(self) -> list[Variable]:
+        """All that it holds."""
+        return [*self.parts, *(x for x in (self.place, self.empty) if x is not None)]
+
     def get(self) -> Element:
         return _element([part.get() for part in self.parts])
 

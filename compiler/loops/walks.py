@@ -1,0 +1,301 @@
+"""How a kernel that reduces goes through what it reads: in the order of memory, and in parts.
+
+Reduced axes may lie on both sides of kept ones. A walk goes along all of them as they lie in
+memory, for some of the results at a time, and holds the running results of these in the first
+cache. Where there are few results, the outermost reduced axis is shared out to parts; how many
+there are depends on sizes only, and so does every bit of the results.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Size
+from weft.compiler.loops.group import Reduction
+from weft.compiler.loops.index import Loop
+from weft.compiler.loops.kernel import Entry, Kernel, Load, Stage
+from weft.compiler.record import record
+
+LEAST_STEPS: Final = 1 << 15  # of a reduction that is walked, or done in parts
+HELD: Final = 1 << 16  # bytes of running results that a unit may have
+LEAST_PIECE: Final = 1 << 13  # bytes that are read in one piece
+ENOUGH_UNITS: Final = 16
+MOST_UNITS: Final = 64  # of a reduction with few results
+FEW_RESULTS: Final = 1 << 16  # of all parts
+PART_STEPS: Final = 1 << 13  # of a part, at least
+PART_TERMS: Final = 32  # of each running result of a part, at least
+TOGETHER: Final = 4  # vectors that enter a running result each time it is had from memory
+LIGHT: Final = 12  # additions of a kernel whose step is written out several times
+
+
+@record
+class Walk:
+    """A unit goes along `order`, the outermost loop first. `kept` are those of its loops that the
+    results vary in: `tile` steps of the first, all of the others. Of the reduced loop before them
+    `together` steps follow each other before the next result. Steps of `split`, a reduced loop, are
+    shared out to `parts`, `each` so many.
+    """
+
+    stage: Stage
+    order: tuple[Loop, ...]
+    kept: tuple[Loop, ...]
+    tile: int
+    together: int
+    split: Loop | None
+    parts: Size
+    each: Size
+
+    @property
+    def gathered(self) -> Loop | None:
+        """The reduced loop of which several steps are taken together."""
+        return self.order[self.order.index(self.kept[0]) - 1] if self.together > 1 else None
+
+
+@record
+class _Tiles:
+    """Part of a walk: which results a unit has."""
+
+    order: tuple[Loop, ...]
+    kept: tuple[Loop, ...]
+    tile: int
+    together: int
+
+
+def walk(kernel: Kernel, vector: Loop | None, lanes: int) -> Walk | None:
+    """How a kernel walks whose lanes go along a loop; None if it does each result by itself."""
+    stage = _reducing(kernel)
+    if stage is None or _finds_places(stage) and vector in stage.loops:
+        return None
+    steps = dims.product(loop.size for loop in (*kernel.outer, *stage.loops))
+    if isinstance(steps, int) and steps < LEAST_STEPS:
+        return None
+    tiles = _in_memory_order(kernel, stage, vector, lanes)
+    is_ordered = tiles is not None
+    if tiles is None:
+        kept = (vector,) if vector in kernel.outer and vector is not None else ()
+        tiles = _Tiles((*kept, *stage.loops), kept, max(lanes, 1), 1)
+    split, parts, each = _parts(kernel, stage, tiles, vector, lanes)
+    if split is None and not is_ordered:
+        return None
+    return Walk(stage, tiles.order, tiles.kept, tiles.tile, tiles.together, split, parts, each)
+
+
+def _reducing(kernel: Kernel) -> Stage | None:
+    """The only stage with loops, if it reduces and comes first."""
+    stages = [stage for stage in kernel.stages if stage.loops]
+    if kernel.in_order or len(stages) != 1 or stages[0].level:
+        return None
+    (stage,) = stages
+    return stage if stage.reductions and any(loop.size != 1 for loop in stage.loops) else None
+
+
+# --- the order of memory ------------------------------------------------------------------------
+
+
+def _in_memory_order(
+    kernel: Kernel, stage: Stage, vector: Loop | None, lanes: int
+) -> _Tiles | None:
+    """The results that a walk along memory has at a time; None where one result after the other is
+    as good.
+    """
+    load = _largest_load(kernel, stage)
+    order = None if load is None else _by_stride(load, (*kernel.outer, *stage.loops))
+    if load is None or order is None:
+        return None
+    kept = _kept(kernel, stage, order, vector, load.dtype.itemsize)
+    if not kept or not set(order[: order.index(kept[0])]) & set(stage.loops):
+        return None
+    if vector in stage.loops and vector in order[: order.index(kept[-1])]:
+        return None
+    tile = _tile(kernel, stage, order, kept, vector, lanes, load.dtype.itemsize)
+    if tile is None:
+        return None
+    own = tuple(loop for loop in order if loop in kept or loop in stage.loops)
+    inner = dims.product(loop.size for loop in own[own.index(kept[0]) + 1 :])
+    is_long = not _is_below(inner * tile * load.dtype.itemsize, LEAST_PIECE)
+    together = _together(kernel, own, kept, vector, lanes) if is_long else 1
+    return _Tiles(own, kept, tile, together)
+
+
+def _largest_load(kernel: Kernel, stage: Stage) -> Load | None:
+    """What is read at a place of its own in every step."""
+    loops = {loop for loop in (*kernel.outer, *stage.loops) if loop.size != 1}
+    found = [
+        entry.source
+        for entry in kernel.entries.values()
+        if isinstance(entry.source, Load) and not entry.source.position.extras
+    ]
+    whole = [load for load in found if {loop for loop, _ in load.position.terms} >= loops]
+    return max(whole, key=lambda load: load.dtype.itemsize, default=None)
+
+
+def _by_stride(load: Load, loops: Sequence[Loop]) -> list[Loop] | None:
+    """Loops by how far apart their steps lie, the farthest first; None if only a run can tell."""
+    ordered: list[Loop] = []
+    for loop in loops:
+        stride, place = _distance(load, loop), len(ordered)
+        while place:
+            room = _distance(load, ordered[place - 1]) - stride
+            least, most = dims.lower(room), dims.upper(room)
+            if least is not None and least >= 0:
+                break
+            if most is None or most > 0:
+                return None
+            place -= 1
+        ordered.insert(place, loop)
+    return ordered
+
+
+def _distance(load: Load, loop: Loop) -> Size:
+    """How far apart steps lie; those of a loop that has one may lie anywhere."""
+    stride = load.position.factor(loop)
+    if loop.size == 1:
+        return 1 << 62
+    return abs(stride) if isinstance(stride, int) else stride
+
+
+def _kept(
+    kernel: Kernel, stage: Stage, order: Sequence[Loop], vector: Loop | None, itemsize: int
+) -> tuple[Loop, ...]:
+    """The innermost kept loops, as many as it takes to read pieces of some length."""
+    kept: list[Loop] = []
+    piece: Size = itemsize
+    held: Size = itemsize
+    for loop in reversed(order):
+        if loop in kernel.outer:
+            is_wanted = vector in kernel.outer and vector not in kept
+            if kept and not is_wanted and not _is_below(piece, LEAST_PIECE):
+                break
+            if not _is_below(held, HELD):
+                return () if is_wanted else tuple(kept)
+            kept.insert(0, loop)
+            held = held * loop.size
+        piece = piece * loop.size
+    return tuple(kept)
+
+
+def _is_below(size: Size, limit: int) -> bool:
+    return isinstance(size, int) and size < limit
+
+
+def _tile(
+    kernel: Kernel,
+    stage: Stage,
+    order: Sequence[Loop],
+    kept: Sequence[Loop],
+    vector: Loop | None,
+    lanes: int,
+    itemsize: int,
+) -> int | None:
+    """Steps of the first kept loop in a unit; None if there are no more than without a walk."""
+    first, *others = kept
+    row = dims.product(loop.size for loop in order[order.index(first) + 1 :])
+    piece = -(-LEAST_PIECE // max(row * itemsize, 1)) if isinstance(row, int) else 1
+    least = max(lanes, 1) if first is vector else 1
+    most = HELD // _held_bytes(stage, others)
+    units = dims.product(loop.size for loop in kernel.outer if loop not in kept)
+    split = next(loop for loop in order if loop in stage.loops and loop.size != 1)
+    parts = _most_parts(kernel, stage, split)
+    if isinstance(first.size, int) and isinstance(units, int):
+        wanted = max(first.size * units * parts // ENOUGH_UNITS, piece)
+        most = min(most, max(wanted, 1))
+    most = most // least * least
+    if most <= least:
+        return None
+    if not isinstance(first.size, int):
+        return most
+    tiles = max(-(-first.size // most), 1)
+    tile = -(-first.size // (tiles * least)) * least
+    return tile if tile > least else None
+
+
+def _most_parts(kernel: Kernel, stage: Stage, split: Loop) -> int:
+    """Into how many parts a reduction may be divided along a loop."""
+    results = dims.product(loop.size for loop in kernel.outer)
+    terms = dims.product(loop.size for loop in stage.loops)
+    if _finds_places(stage) or not isinstance(results, int):
+        return 1
+    most = FEW_RESULTS // max(results, 1)
+    if isinstance(terms, int) and isinstance(split.size, int):
+        most = min(most, split.size, terms // PART_TERMS)
+    return max(most, 1)
+
+
+def _held_bytes(stage: Stage, loops: Sequence[Loop]) -> int:
+    """The bytes of running results for one step of the first kept loop."""
+    sizes = [loop.size for loop in loops]
+    each = [_state_bytes(entry) for entry in stage.reductions]
+    return math.prod(size for size in sizes if isinstance(size, int)) * sum(each)
+
+
+def _state_bytes(entry: Entry) -> int:
+    """Of what a reduction holds: for the place of an extreme also that and whether there is one."""
+    assert isinstance(entry.source, Reduction)
+    itemsize = max(entry.source.body.value.type.dtype.itemsize, 4)
+    return itemsize + 9 if entry.source.kind.startswith("arg") else itemsize
+
+
+def _together(
+    kernel: Kernel, order: Sequence[Loop], kept: Sequence[Loop], vector: Loop | None, lanes: int
+) -> int:
+    """How many steps of the reduced loop before the kept ones are done for each running result:
+    each reads a piece of its own, and pieces have to be long for that.
+    """
+    inner = dims.product(loop.size for loop in order[order.index(kept[-1]) + 1 :])
+    if kernel.weight > LIGHT or not isinstance(inner, int):
+        return 1
+    vectors = -(-inner // lanes) if lanes and vector not in kept else inner
+    return max(TOGETHER // max(vectors, 1), 1)
+
+
+# --- parts --------------------------------------------------------------------------------------
+
+
+def _parts(
+    kernel: Kernel, stage: Stage, tiles: _Tiles, vector: Loop | None, lanes: int
+) -> tuple[Loop | None, Size, Size]:
+    """The loop that is shared out, to how many parts, and how many steps of it each has."""
+    whole: tuple[Loop | None, Size, Size] = (None, 1, 0)
+    results = dims.product(loop.size for loop in kernel.outer)
+    if _finds_places(stage) or not isinstance(results, int) or not results:
+        return whole
+    units = _units(kernel, tiles)
+    terms = dims.product(loop.size for loop in stage.loops)
+    most = min(MOST_UNITS // units, FEW_RESULTS // results)
+    if units >= ENOUGH_UNITS or most < 2:
+        return whole
+    wanted = dims.minimum(
+        dims.floor_divide(terms * results, PART_STEPS), dims.floor_divide(terms, PART_TERMS)
+    )
+    wanted = dims.maximum(dims.minimum(wanted, most), 1)
+    split = next(loop for loop in tiles.order if loop in stage.loops and loop.size != 1)
+    unit = max(lanes, 1) if split is vector else tiles.together
+    each = _ceil(_ceil(split.size, wanted), unit) * unit
+    each = dims.maximum(each, unit)
+    parts = _ceil(split.size, each)
+    return whole if parts == 1 else (split, parts, each)
+
+
+def _units(kernel: Kernel, tiles: _Tiles) -> int:
+    """Units without parts, where all sizes of results are known."""
+    count = 1
+    for loop in kernel.outer:
+        assert isinstance(loop.size, int)
+        if loop in tiles.kept[:1]:
+            count *= -(-loop.size // tiles.tile)
+        elif loop not in tiles.kept:
+            count *= loop.size
+    return count
+
+
+def _ceil(size: Size, divisor: Size) -> Size:
+    return dims.floor_divide(size + divisor - 1, divisor)
+
+
+def _finds_places(stage: Stage) -> bool:
+    """Whether the place of an extreme is wanted, which parts and lanes do not keep in order."""
+    kinds = [entry.source.kind for entry in stage.reductions if isinstance(entry.source, Reduction)]
+    return any(kind.startswith("arg") for kind in kinds)
