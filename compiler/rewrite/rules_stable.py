@@ -6,19 +6,20 @@ Each is proved by a SymPy identity on its domain, and measured against mpmath th
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from weft.compiler.ir import dims
-from weft.compiler.ir.graph import Result, Value
+from weft.compiler.ir.graph import Constant, Result, Value
 from weft.compiler.ops import logic
-from weft.compiler.ops.arithmetic import add, div, mul, neg, pow_, sub
+from weft.compiler.ops.arithmetic import abs_, add, div, mul, neg, pow_, sub
 from weft.compiler.ops.conversion import stop_gradient
 from weft.compiler.ops.helpers import expand_axes, number
 from weft.compiler.ops.reduction import reduce_max, reduce_sum
 from weft.compiler.ops.shape import broadcast, reshape
 from weft.compiler.ops.special import exp, expm1, log, log1p, rsqrt, sigmoid, softplus, sqrt, tanh
 from weft.compiler.rewrite.pattern import literal
-from weft.compiler.rewrite.rule import Exactness, Identity, Rule, rule
+from weft.compiler.rewrite.rule import Exactness, Examples, Identity, Rule, example, rule
 from weft.compiler.rewrite.rules_arithmetic import is_float
 
 STABLE: Final = Exactness.STABLE
@@ -133,6 +134,51 @@ def _log_of_stretched(result: Value) -> Value:
 
 
 # --- functions of one number ----------------------------------------------------------------------
+
+# --- powers ---------------------------------------------------------------------------------------
+
+
+MOST_SEEN: Final = 16
+_KEEP_SIGN: Final = (add, mul, div, sqrt, reduce_sum, reduce_max, broadcast, reshape)
+
+
+def _is_never_negative(x: Value) -> bool:
+    """Whether elements are 0 or more, or NaN, by how they are made: sums of squares and such."""
+    stack, seen = [x], 0
+    while stack and seen < MOST_SEEN:
+        value, seen = stack.pop(), seen + 1
+        if isinstance(value, Constant):
+            if not is_float(value) or not bool((value.array >= 0).all()):
+                return False
+            continue
+        if not isinstance(value, Result) or not is_float(value):
+            return False
+        op = value.op
+        is_square = op.definition is mul and op.operands[0] is op.operands[1]
+        if is_square or op.definition in (abs_, exp):
+            continue
+        if op.definition not in _KEEP_SIGN:
+            return False
+        stack.extend(op.operands)
+    return not stack
+
+
+def _is_broken_number(c: Value) -> bool:
+    """Whether a value is one number that is not whole, and whose half is exact."""
+    if not isinstance(c, Constant) or c.type.rank or not is_float(c):
+        return False
+    value = float(c.array)
+    return math.isfinite(value) and not value.is_integer() and abs(value) > 1e-3
+
+
+def _half(c: Value) -> Value:
+    assert isinstance(c, Constant)
+    return number(float(c.array) / 2, c)
+
+
+def _tiny(x: Value) -> Value:
+    return number(1e-20, x)
+
 
 RULES: Final[tuple[Rule, ...]] = (
     *SOFTMAX,
@@ -263,5 +309,24 @@ RULES: Final[tuple[Rule, ...]] = (
         where=FLOAT,
         exactness=STABLE,
         proof=POSITIVE,
+    ),
+    rule(
+        "sqrt(x) ** c",  # the error of an adaptive method, from which its step follows
+        lambda x, c: pow_(sqrt(x), c),
+        lambda x, c: pow_(x, _half(c)),
+        where={"x": _is_never_negative, "c": _is_broken_number},
+        exactness=STABLE,
+        proof=Examples(
+            (
+                example("f32[9]", lambda x: pow_(sqrt(mul(x, x)), number(-1 / 3, x))),
+                example(
+                    "f64[9]",
+                    lambda x: pow_(
+                        sqrt(add(div(reduce_sum(mul(x, x), axes=(0,)), number(9, x)), _tiny(x))),
+                        number(0.2, x),
+                    ),
+                ),
+            )
+        ),
     ),
 )

@@ -20,6 +20,9 @@ from weft.compiler.ir.dtypes import BY_NAME, f32
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Constant, Graph, Parameter, Value
 from weft.compiler.ir.types import ArrayType
+from weft.compiler.ops.arithmetic import mul, pow_
+from weft.compiler.ops.helpers import number
+from weft.compiler.ops.special import sqrt
 from weft.compiler.rewrite.driver import apply_rules
 from weft.compiler.rewrite.pattern import placeholders
 from weft.compiler.rewrite.rule import Exactness, Examples, Exhaustive, Identity, Rule
@@ -271,3 +274,29 @@ def _random(type: ArrayType, random: np.random.Generator) -> Array:
     if type.dtype.is_integer:
         return random.choice(edge_values(type.dtype), shape)
     return np.asarray(random.standard_normal(shape)).astype(type.dtype.numpy)
+
+
+LEFT_ALONE = {
+    "may be -inf, whose root is NaN": lambda x: pow_(sqrt(x), number(-1 / 3, x)),
+    "odd power of -0.0": lambda x: pow_(sqrt(mul(x, x)), number(3.0, x)),
+    "no number": lambda x: pow_(sqrt(mul(x, x)), x),
+}
+
+
+@pytest.mark.parametrize("why", LEFT_ALONE)
+def test_powers_of_roots_that_are_left_alone(why: str) -> None:
+    before = graph({"x": "f64[4]"}, LEFT_ALONE[why])
+    rule = next(r for r in STABLE if r.name == "sqrt(x) ** c")
+    assert apply_rules(before, [rule]) is before
+
+
+@pytest.mark.parametrize("exponent", [-1 / 3, 0.2, 1.5, -2.5])
+def test_powers_of_roots_have_the_special_values(exponent: float) -> None:
+    before = graph({"x": "f64[7]"}, lambda x: pow_(sqrt(mul(x, x)), number(exponent, x)))
+    rule = next(r for r in STABLE if r.name == "sqrt(x) ** c")
+    after = apply_rules(before, [rule])
+    assert after is not before
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -3.0])
+    with np.errstate(all="ignore"):
+        (made,), (wanted,) = evaluate(after, [x]), evaluate(before, [x])
+    np.testing.assert_allclose(made, wanted, rtol=1e-15)

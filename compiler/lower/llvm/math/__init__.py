@@ -41,6 +41,12 @@ FUNCTIONS: Final[Mapping[str, Callable[..., V]]] = MappingProxyType(
         **bessel.FUNCTIONS,
     }
 )
+# Functions of numbers that are faster in two equal lanes (by 4 to 48%, measured in loops where each
+# waits for the last and where not): the bits that they take floats apart to, and their masks, stay
+# in vector registers. Exponentials, logarithms and circular functions are not.
+AS_VECTORS: Final = frozenset(
+    ("pow", "cbrt", "hypot", "atan", "atan2", "asin", "acos", "asinh"),
+)
 
 
 def call(f: Function, name: str, *operands: V, **attributes: int) -> V:
@@ -49,4 +55,11 @@ def call(f: Function, name: str, *operands: V, **attributes: int) -> V:
     """
     emit = functools.partial(FUNCTIONS[name], **attributes)
     symbol = ".".join([name, *(f"{key}{value}" for key, value in attributes.items())])
+    if name in AS_VECTORS and not operands[0].type.lanes:
+        return define_once(f, symbol, functools.partial(_in_equal_lanes, emit), *operands)
     return define_once(f, symbol, emit, *operands)
+
+
+def _in_equal_lanes(emit: Callable[..., V], f: Function, *operands: V) -> V:
+    """A function of numbers by one of vectors."""
+    return f.extract(emit(f, *[f.splat(x, 2) for x in operands]), 0)

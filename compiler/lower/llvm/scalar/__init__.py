@@ -71,7 +71,7 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         "add": Rule(Function.add, parts.add),
         "sub": Rule(Function.sub, parts.sub),
         "mul": Rule(Function.mul, parts.mul),
-        "div": Rule(Function.divide, parts.div),
+        "div": Rule(division.divide, parts.div),
         "pow": Rule(_pow, complex_powers.power),
         "floor_divide": Rule(division.floor_divide),
         "remainder": Rule(division.remainder),

@@ -6,6 +6,11 @@ A library's fmod is a call for each lane, so this one is made of exact steps on 
 from __future__ import annotations
 
 import math
+import struct
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
 
 from weft.compiler.lower.llvm.emit import Function, V
 from weft.compiler.lower.llvm.math.polynomial import (
@@ -16,6 +21,48 @@ from weft.compiler.lower.llvm.math.polynomial import (
 )
 from weft.compiler.lower.llvm.scalar.arithmetic import exact
 from weft.compiler.lower.llvm.types import F32, F64
+
+# --- by a number that is known ---------------------------------------------------------------
+
+# Digits of a divisor beyond which the product with its reciprocal might be rounded otherwise.
+_MOST_DIGITS: Final = {32: 20, 64: 48}
+_FARTHEST: Final = {32: 2.0**40, 64: 2.0**300}
+
+
+def divide(f: Function, x: V, y: V) -> V:
+    """x / y. By a short number that is known it is x times its reciprocal in two parts, which is
+    rounded to the same bits and had in half of the time.
+
+    The parts together are off by less than 2 ** -(2 * p - 2) of the quotient, for p digits. The
+    quotient of a number of p digits by one of n is no closer to the middle of two floats than
+    2 ** -(p + 1 + n) of itself, so it is on the same side of it. That holds as long as all
+    products are normal numbers: quotients below 2 ** -900, of f32 2 ** -90, may be one unit off.
+    """
+    divisor = _short_number(y)
+    if divisor is None:
+        return f.divide(x, y)
+    inverse = 1 / Fraction(divisor)
+    numpy = np.float32 if y.type.bits == 32 else np.float64
+    first = numpy(float(inverse))
+    if abs(Fraction(float(first))) > abs(
+        inverse
+    ):  # parts of one sign: infinities stay what they are
+        first = np.nextafter(first, numpy(0))
+    second = numpy(float(inverse - Fraction(float(first))))
+    return f.fma(x, float(first), x * float(second))
+
+
+def _short_number(y: V) -> float | None:
+    """The number that a scalar is known to be, if it has few digits and is no power of two."""
+    if y.type.lanes or y.type.bits not in _MOST_DIGITS or not y.ref.startswith("0x"):
+        return None
+    (number,) = struct.unpack("<d", struct.pack("<Q", int(y.ref, 16)))
+    if not 1 / _FARTHEST[y.type.bits] < abs(number) < _FARTHEST[y.type.bits]:
+        return None
+    whole = abs(int(math.frexp(number)[0] * 2**53))
+    digits = (whole // (whole & -whole)).bit_length()
+    return number if 1 < digits <= _MOST_DIGITS[y.type.bits] else None
+
 
 # --- integers -----------------------------------------------------------------------------------
 
