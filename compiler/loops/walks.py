@@ -67,7 +67,7 @@ class _Tiles:
 def walk(kernel: Kernel, vector: Loop | None, lanes: int) -> Walk | None:
     """How a kernel walks whose lanes go along a loop; None if it does each result by itself."""
     stage = _reducing(kernel)
-    if stage is None or _finds_places(stage) and vector in stage.loops:
+    if stage is None:
         return None
     steps = dims.product(loop.size for loop in (*kernel.outer, *stage.loops))
     if isinstance(steps, int) and steps < LEAST_STEPS:
@@ -216,7 +216,7 @@ def _most_parts(kernel: Kernel, stage: Stage, split: Loop) -> int:
     """Into how many parts a reduction may be divided along a loop."""
     results = dims.product(loop.size for loop in kernel.outer)
     terms = dims.product(loop.size for loop in stage.loops)
-    if _finds_places(stage) or not isinstance(results, int):
+    if not isinstance(results, int):
         return 1
     most = FEW_RESULTS // max(results, 1)
     if isinstance(terms, int) and isinstance(split.size, int):
@@ -260,7 +260,7 @@ def _parts(
     """The loop that is shared out, to how many parts, and how many steps of it each has."""
     whole: tuple[Loop | None, Size, Size] = (None, 1, 0)
     results = dims.product(loop.size for loop in kernel.outer)
-    if _finds_places(stage) or not isinstance(results, int) or not results:
+    if not isinstance(results, int) or not results:
         return whole
     units = _units(kernel, tiles)
     terms = dims.product(loop.size for loop in stage.loops)
@@ -293,9 +293,3 @@ def _units(kernel: Kernel, tiles: _Tiles) -> int:
 
 def _ceil(size: Size, divisor: Size) -> Size:
     return dims.floor_divide(size + divisor - 1, divisor)
-
-
-def _finds_places(stage: Stage) -> bool:
-    """Whether the place of an extreme is wanted, which parts and lanes do not keep in order."""
-    kinds = [entry.source.kind for entry in stage.reductions if isinstance(entry.source, Reduction)]
-    return any(kind.startswith("arg") for kind in kinds)

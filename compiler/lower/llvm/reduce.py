@@ -6,6 +6,8 @@ depend on how the work was shared out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from weft.compiler.ir.dtypes import DType, i64
 from weft.compiler.loops.group import Reduction
 from weft.compiler.loops.kernel import Entry
@@ -92,38 +94,40 @@ class Accumulator:
         """The result in the dtype of the op; `across` the lanes, or lane by lane."""
         f = self.f
         target = self.entry.ref.value.type.dtype
+        state = self.state(across)
         if self.is_position:
-            return self._place_result(across, target)
-        total = self.get()
-        if across and self.lanes:
-            total = self.across(total)
-        return convert(f, total, self.dtype, target)
+            return convert(f, state[1], i64, target)
+        return convert(f, _element(state), self.dtype, target)
 
-    def across(self, total: Element) -> Element:
-        """Lanes combined in a tree."""
-        lanes = self.lanes
-        while lanes > 1:
-            lanes //= 2
-            low, high = _halves(self.f, total, lanes)
-            total = scalar.combine(self.f, self.kind, low, high, self.dtype)
-        return _element([self.f.extract(part, 0) for part in _parts(total)])
-
-    def _place_result(self, across: bool, target: DType) -> Element:
-        assert self.place is not None and self.empty is not None
-        f = self.f
-        value, place, empty = self.get(), self.place.get(), self.empty.get()
-        assert isinstance(value, V)
+    def state(self, across: bool) -> list[V]:
+        """All that it holds; `across` the lanes, which are combined in a tree, or lane by lane."""
+        held = [variable.get() for variable in self.variables]
         lanes = self.lanes if across else 0
+        if not lanes:
+            return held
         while lanes > 1:
             lanes //= 2
-            (v, w), (p, q), (e, g) = (_vector_halves(f, x, lanes) for x in (value, place, empty))
-            better = self._beats(w, v) | (~self._beats(v, w) & q.lt(p)) | e
-            better = better & ~g
-            value, place = f.select(better, w, v), f.select(better, q, p)
-            empty = e & g
-        if across and self.lanes:
-            place = f.extract(place, 0)
-        return convert(f, place, i64, target)
+            pairs = [_vector_halves(self.f, part, lanes) for part in held]
+            held = self._combined([low for low, _ in pairs], [high for _, high in pairs])
+        return [self.f.extract(part, 0) for part in held]
+
+    def merge(self, state: Sequence[V]) -> None:
+        """Let what another accumulator holds enter, all of whose steps come later."""
+        held = [variable.get() for variable in self.variables]
+        for variable, value in zip(self.variables, self._combined(held, state), strict=True):
+            variable.set(value)
+
+    def _combined(self, first: Sequence[V], second: Sequence[V]) -> list[V]:
+        """What is held of two sets of steps; of equal extremes the one with the lower place."""
+        f = self.f
+        if not self.is_position:
+            return _parts(
+                scalar.combine(f, self.kind, _element(first), _element(second), self.dtype)
+            )
+        (v, p, e), (w, q, g) = first, second
+        better = self._beats(w, v) | (~self._beats(v, w) & q.lt(p)) | e
+        better = better & ~g
+        return [f.select(better, w, v), f.select(better, q, p), e & g]
 
 
 def _start(f: Function, kind: str, dtype: DType) -> Element:
@@ -136,13 +140,8 @@ def _parts(element: Element) -> list[V]:
     return list(element) if isinstance(element, tuple) else [element]
 
 
-def _element(parts: list[V]) -> Element:
+def _element(parts: Sequence[V]) -> Element:
     return (parts[0], parts[1]) if len(parts) == 2 else parts[0]
-
-
-def _halves(f: Function, element: Element, lanes: int) -> tuple[Element, Element]:
-    pairs = [_vector_halves(f, part, lanes) for part in _parts(element)]
-    return _element([low for low, _ in pairs]), _element([high for _, high in pairs])
 
 
 def _vector_halves(f: Function, x: V, lanes: int) -> tuple[V, V]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from weft.compiler.ir import dims
 from weft.compiler.loops.index import Loop
 from weft.compiler.loops.walks import Walk
-from weft.compiler.lower.llvm import memory, scalar
+from weft.compiler.lower.llvm import memory
 from weft.compiler.lower.llvm.arrays import product
 from weft.compiler.lower.llvm.emit import Operand, V
 from weft.compiler.lower.llvm.reduce import Accumulator
@@ -23,7 +23,9 @@ from weft.compiler.lower.llvm.types import I64, Type
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.kernels import Body
 
-PART_BYTES: Final = 16  # of one running result, at most
+SLOTS: Final = 3  # values that a running result is made of, at most
+SLOT_BYTES: Final = 8
+PART_BYTES: Final = SLOTS * SLOT_BYTES
 
 
 class Tile:
@@ -151,8 +153,7 @@ class Tile:
             self.body._nest(inner, self.stage, plain, vector, entered, self.part)
         if self.across:
             for old, new in zip(held, entered, strict=True):
-                total = new.across(new.get())
-                old.set(scalar.combine(self.f, old.kind, old.get(), total, old.dtype))
+                old.merge(new.state(across=True))
         self._keep(held, place)
 
     def _each(
@@ -202,9 +203,11 @@ class Parts:
 
     def store(self, scope: Scope, part: V, accumulators: Sequence[Accumulator]) -> None:
         """Leave the running results of a part."""
+        address = self._address(scope, part)
         for number, each in enumerate(accumulators):
-            at, address = self._address(scope, number, part)
-            memory.store(self.f, at, each.get(), address, scope.lanes, scope.mask)
+            for slot, value in enumerate(each.state(across=False)):
+                room = self._room(number, slot)
+                memory.store(self.f, room, value, address, scope.lanes, scope.mask)
 
     def combine(self, scope: Scope, then: Callable[[Scope], None]) -> None:
         """Combine the parts of every result, in order, and go on with it."""
@@ -230,20 +233,26 @@ class Parts:
         for number, entry in enumerate(self.walk.stage.reductions):
             total = Accumulator(f, entry, scope.lanes)
             with f.range(0, self.body.sizes.value(self.walk.parts)) as part:
-                at, address = self._address(scope, number, part)
-                found = memory.load(f, at, total.dtype, address, scope.lanes, scope.mask)
-                total.set(scalar.combine(f, total.kind, total.get(), found, total.dtype))
+                place = self._address(scope, part).base
+                state = []
+                for slot, variable in enumerate(total.variables):
+                    at = f.element(self._room(number, slot), variable.type, place)
+                    state.append(memory.load_lanes(f, at, variable.type, scope.mask))
+                total.merge(state)
             scope.values[entry.ref] = total.result(False)
 
-    def _address(self, scope: Scope, number: int, part: V) -> tuple[V, memory.Address]:
+    def _room(self, number: int, slot: int) -> V:
+        """The memory of one of the values that a reduction holds."""
         f, sizes = self.f, self.body.sizes
+        results = product(f, [sizes.operand(loop.size) for loop in self.loops])
+        each = f.mul(sizes.value(self.walk.parts), results) * SLOT_BYTES
+        return f.offset(self.memory, each * (number * SLOTS + slot))
+
+    def _address(self, scope: Scope, part: V) -> memory.Address:
         place: V = part
         for loop in self.loops:
-            place = place * sizes.value(loop.size) + scope.counters[loop]
-        results = product(f, [sizes.operand(loop.size) for loop in self.loops])
-        all_parts = f.mul(sizes.value(self.walk.parts), results)
-        at = f.offset(self.memory, all_parts * (number * PART_BYTES))
-        return at, memory.Address(place, 1 if scope.lanes else 0)
+            place = place * self.body.sizes.value(loop.size) + scope.counters[loop]
+        return memory.Address(place, 1 if scope.lanes else 0)
 
 
 def _lanes_last(loops: Sequence[Loop], vector: Loop | None) -> list[Loop]:
