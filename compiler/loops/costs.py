@@ -8,6 +8,7 @@ from weft.compiler.ir.graph import Op
 from weft.compiler.ir.opdef import Trait
 
 MOST: Final = 1 << 20
+PARALLEL: Final = 1 << 17  # additions, of vectors as of numbers, below which one thread is faster
 
 _FREE: Final = frozenset(
     (

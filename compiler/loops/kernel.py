@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Constant, Value
@@ -122,6 +123,11 @@ class Kernel:
     @property
     def levels(self) -> int:
         return 1 + max((stage.level for stage in self.stages), default=0)
+
+    def additions(self, lanes: int) -> Size:
+        """What all steps cost, some lanes at once."""
+        steps = dims.product(loop.size for loop in (*self.outer, *self.inner))
+        return steps * max(self.weight // max(lanes // 4, 1), 1)
 
     def indices(self) -> Iterator[Index]:
         """All positions in memory."""

@@ -14,12 +14,12 @@ from typing import Final
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
+from weft.compiler.loops.costs import PARALLEL
 from weft.compiler.loops.group import Reduction
 from weft.compiler.loops.index import Loop
 from weft.compiler.loops.kernel import Entry, Kernel, Load, Stage
 from weft.compiler.record import record
 
-LEAST_STEPS: Final = 1 << 15  # of a reduction that is walked, or done in parts
 HELD: Final = 1 << 16  # bytes of running results that a unit may have
 LEAST_PIECE: Final = 1 << 13  # bytes that are read in one piece
 ENOUGH_UNITS: Final = 16
@@ -69,8 +69,8 @@ def walk(kernel: Kernel, vector: Loop | None, lanes: int) -> Walk | None:
     stage = _reducing(kernel)
     if stage is None:
         return None
-    steps = dims.product(loop.size for loop in (*kernel.outer, *stage.loops))
-    if isinstance(steps, int) and steps < LEAST_STEPS:
+    cost = kernel.additions(lanes)
+    if isinstance(cost, int) and cost < PARALLEL:
         return None
     tiles = _in_memory_order(kernel, stage, vector, lanes)
     is_ordered = tiles is not None

@@ -18,8 +18,8 @@ import weft as wf
 
 Axes = tuple[int, ...]
 
-SHAPES = [(70001,), (300, 129), (41, 33, 35), (9, 17, 18, 20)]
-LARGE = [(9, 10, 11, 12, 13), (4000, 17), (17, 4000), (200, 3, 90), (20000, 2, 3), (2, 3, 20000)]
+SHAPES = [(140001,), (300, 459), (64, 49, 47), (13, 27, 18, 22)]
+LARGE = [(9, 10, 11, 12, 13), (9000, 17), (17, 9000), (500, 3, 90), (30000, 2, 3), (2, 3, 30000)]
 
 
 def subsets(shape: tuple[int, ...]) -> list[Axes]:
@@ -69,7 +69,7 @@ def test_sums_along_all_axes_of_more_shapes(shape: tuple[int, ...], axes: Axes) 
 )
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_sums_of_any_shape_order_and_stride(sizes: list[int], data: Any) -> None:
-    assume(1 << 12 < np.prod(sizes) < 1 << 21)
+    assume(1 << 16 < np.prod(sizes) < 1 << 21)
     order = data.draw(st.permutations(range(len(sizes))))
     steps = data.draw(st.lists(st.sampled_from([1, 1, -1, 2]), min_size=5, max_size=5))
     x = wholes(tuple(sizes)).transpose(order)[
@@ -91,7 +91,7 @@ KINDS: dict[str, Callable[[Any, Axes], Any]] = {
 }
 
 
-@pytest.mark.parametrize("shape", [(50000, 9), (20000, 70), (9, 50000), (60000,)])
+@pytest.mark.parametrize("shape", [(50000, 9), (20000, 70), (9, 50000), (140000,)])
 @pytest.mark.parametrize("axis", [0, -1])
 def test_places_of_extremes_in_parts(shape: tuple[int, ...], axis: int) -> None:
     """The first of many equal ones, and the first NaN."""
@@ -108,7 +108,7 @@ def test_places_of_extremes_in_parts(shape: tuple[int, ...], axis: int) -> None:
 @pytest.mark.parametrize("axes", [(0,), (0, 2), (1,)])
 @pytest.mark.parametrize("name", KINDS)
 def test_other_reductions(name: str, axes: Axes) -> None:
-    x = np.random.default_rng(1).standard_normal((40, 37, 36)).astype("f4")
+    x = np.random.default_rng(1).standard_normal((64, 49, 47)).astype("f4")
     made = on_threads(wf.jit(lambda x: KINDS[name](x, axes)), x)
     np.testing.assert_array_equal(made, KINDS[name](x, axes))
 
@@ -116,7 +116,7 @@ def test_other_reductions(name: str, axes: Axes) -> None:
 @pytest.mark.parametrize("dtype", ["f8", "c8", "i4", "i1", "u8", "f2"])
 @pytest.mark.parametrize("axes", [(0, 2), (0, 1)])
 def test_dtypes(dtype: str, axes: Axes) -> None:
-    x = np.abs(wholes((32, 41, 33), dtype))
+    x = np.abs(wholes((64, 49, 47), dtype))
     made = on_threads(wf.jit(lambda x: x.sum(axis=axes)), x)
     wanted = x.astype("f4").sum(axis=axes).astype("f2") if dtype == "f2" else x.sum(axis=axes)
     np.testing.assert_array_equal(made, wanted)
@@ -132,11 +132,11 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("axes", [(0,), (0, 2), (1,), (1, 2)])
 @pytest.mark.parametrize("view", VIEWS)
 def test_strided_arguments(view: str, axes: Axes) -> None:
-    assert_sums(VIEWS[view](wholes((66, 35, 70))), axes)
+    assert_sums(VIEWS[view](wholes((132, 70, 71))), axes)
 
 
 @pytest.mark.parametrize("axes", [(0,), (0, 2), (1,), (0, 1, 2)])
-@pytest.mark.parametrize("shape", [(0, 300, 300), (300, 0, 300), (300, 300, 0)])
+@pytest.mark.parametrize("shape", [(0, 400, 400), (400, 0, 400), (400, 400, 0)])
 def test_no_elements(shape: tuple[int, ...], axes: Axes) -> None:
     x = np.zeros(shape, "f4")
     np.testing.assert_array_equal(wf.jit(lambda x: x.sum(axis=axes))(x), x.sum(axis=axes))
@@ -144,7 +144,7 @@ def test_no_elements(shape: tuple[int, ...], axes: Axes) -> None:
 
 @pytest.mark.parametrize("axes", [(0,), (0, 2), (0, 1)])
 def test_nan_and_infinity_stay_in_their_places(axes: Axes) -> None:
-    x = wholes((50, 40, 30))
+    x = wholes((64, 49, 47))
     x[7, 3, 9], x[11, 5, 2], x[12, 5, 2] = np.nan, np.inf, -np.inf
     for kind in (np.sum, np.max, np.min):
         made = on_threads(wf.jit(lambda x, kind=kind: kind(x, axis=axes)), x)
@@ -153,11 +153,11 @@ def test_nan_and_infinity_stay_in_their_places(axes: Axes) -> None:
 
 
 @pytest.mark.parametrize("axes", [(0,), (0, 2), (1,), (0, 1)])
-@pytest.mark.parametrize("spec", ["f32[n, 64, 40]", "f32[30, n, 40]", "f32[n, m, k]"])
+@pytest.mark.parametrize("spec", ["f32[n, 64, 40]", "f32[60, n, 40]", "f32[n, m, k]"])
 def test_symbolic_sizes(spec: str, axes: Axes) -> None:
     f = wf.jit(lambda x: (x * x).sum(axis=axes), specs=[wf.spec(spec)])
     for size in (1, 30, 64):
-        shape = {"f": (size, 64, 40), "3": (30, size, 40)}["3" if "[30" in spec else "f"]
+        shape = (60, size, 40) if "[60" in spec else (size, 64, 40)
         x = wholes(shape)
         np.testing.assert_array_equal(on_threads(f, x), (x * x).sum(axis=axes))
 
@@ -170,7 +170,7 @@ def batch_norm(x: Any, scale: Any) -> Any:
 
 def test_batch_norm_and_its_gradient() -> None:
     random = np.random.default_rng(0)
-    x, scale = random.standard_normal((16, 6, 20, 21)), random.standard_normal(6)
+    x, scale = random.standard_normal((32, 6, 30, 31)), random.standard_normal(6)
     np.testing.assert_allclose(wf.jit(batch_norm)(x, scale), batch_norm(x, scale), rtol=1e-9)
     step = wf.grad(lambda x, scale: (batch_norm(x, scale) ** 3).sum(), (0, 1))
     for made, wanted in zip(wf.jit(step)(x, scale), step(x, scale), strict=True):

@@ -15,6 +15,7 @@ from typing import Final
 from weft.compiler.artifact import Site
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
+from weft.compiler.loops.costs import PARALLEL
 from weft.compiler.loops.expression import Ref
 from weft.compiler.loops.index import Loop
 from weft.compiler.loops.kernel import Kernel
@@ -35,7 +36,6 @@ from weft.compiler.lower.llvm.values import Values
 from weft.compiler.lower.llvm.walks import PART_BYTES, Parts, Tile
 from weft.compiler.record import record
 
-PARALLEL_COST: Final = 1 << 17  # additions below which one thread is faster
 GRAIN_COST: Final = 1 << 15  # additions that one thread takes at a time
 
 
@@ -89,8 +89,8 @@ class KernelCode:
         if self.walk is not None and self.walk.split is not None:
             partials = env.workspace(f, sizes.operand(self._part_bytes(self.walk)))
             passed.append(partials)
-        cost = self._cost()
-        if isinstance(cost, int) and cost < PARALLEL_COST:
+        cost = self.kernel.additions(self.schedule.lanes)
+        if isinstance(cost, int) and cost < PARALLEL:
             self._do(f, passed, f.const(0, I64), f.const(units, I64))
         else:
             self._share_out(f, sizes, env, passed, units, cost)
@@ -129,12 +129,6 @@ class KernelCode:
     def _do(self, f: Function, passed: Sequence[V], begin: V, end: V) -> None:
         f.call(self.name, VOID, [*passed, begin, end])
 
-    def _cost(self) -> Size:
-        """Additions in all."""
-        steps = dims.product(loop.size for loop in (*self.kernel.outer, *self.kernel.inner))
-        lanes = max(self.schedule.lanes // 4, 1)
-        return steps * max(self.kernel.weight // lanes, 1)
-
     def _share_out(
         self,
         f: Function,
@@ -146,7 +140,7 @@ class KernelCode:
     ) -> None:
         total = sizes.value(cost)
         count = f.const(units, I64)
-        with f.otherwise(total.lt(PARALLEL_COST)) as choice:
+        with f.otherwise(total.lt(PARALLEL)) as choice:
             self._do(f, passed, f.const(0, I64), count)
             choice.otherwise()
             each = f.maximum(f.divide(total, f.maximum(count, 1)), 1)
