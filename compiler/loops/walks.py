@@ -1,8 +1,8 @@
 """How a kernel that reduces goes through what it reads: in the order of memory, and in parts.
 
 Reduced axes may lie on both sides of kept ones. A walk goes along all of them as they lie in
-memory, for some of the results at a time, and holds the running results of these in the first
-cache. Where there are few results, the outermost reduced axis is shared out to parts; how many
+memory, for some of the results at a time, and holds the running results of these in the cache.
+Where there are few results, the outermost reduced axis is shared out to parts; how many
 there are depends on sizes only, and so does every bit of the results.
 """
 
@@ -105,7 +105,7 @@ def _in_memory_order(
     order = None if load is None else _by_stride(load, (*kernel.outer, *stage.loops))
     if load is None or order is None:
         return None
-    kept = _kept(kernel, stage, order, vector, load.dtype.itemsize)
+    kept = _kept(kernel, order, vector, load.dtype.itemsize)
     if not kept or not set(order[: order.index(kept[0])]) & set(stage.loops):
         return None
     if vector in stage.loops and vector in order[: order.index(kept[-1])]:
@@ -158,7 +158,7 @@ def _distance(load: Load, loop: Loop) -> Size:
 
 
 def _kept(
-    kernel: Kernel, stage: Stage, order: Sequence[Loop], vector: Loop | None, itemsize: int
+    kernel: Kernel, order: Sequence[Loop], vector: Loop | None, itemsize: int
 ) -> tuple[Loop, ...]:
     """The innermost kept loops, as many as it takes to read pieces of some length."""
     kept: list[Loop] = []
