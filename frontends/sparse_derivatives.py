@@ -113,9 +113,10 @@ class SparseDerivative:
 
     def colouring(self, *args: Any) -> Colouring:
         """How the derivative is computed: in `n_forward` and `n_reverse` products, `total` in all,
-        over the elements of all results and all arguments of `argnums` one after the other.
+        over the elements of all results and all arguments of `argnums` one after the other; what is
+        gathered from arguments comes before these, if products by it are fewer.
         """
-        return self._planned(args)[1].colouring
+        return self._planned(args)[1].recipe.colouring
 
     @property
     def _what(self) -> str:

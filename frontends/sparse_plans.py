@@ -1,7 +1,7 @@
 """Plans of sparse derivatives: what is known for one kind of arguments, and one compiled program.
 
-The program makes the products of a colouring and picks the stored entries out of them, block by
-block; a call adds only the arrays of SciPy around these entries.
+The program makes the products of a colouring (`sparse_recipes`) and picks the stored entries out of
+them, block by block; a call adds only the arrays of SciPy around these entries.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import numpy as np
 from weft.compiler.ir.errors import DTypeError, ShapeError
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.transforms.colouring import Colouring, colour_jacobian, colour_symmetric
+from weft.compiler.transforms.selection import split_gathers
 from weft.compiler.transforms.sparsity import jacobian_pattern
 from weft.frontends import tree
 from weft.frontends.arguments import Leaf
 from weft.frontends.caller import caller_location
 from weft.frontends.closures import Arguments, close
 from weft.frontends.compiled import jit
-from weft.frontends.differentiation import linearize, vjp
 from weft.frontends.gradients import grad
-from weft.frontends.vectorize import vmap
+from weft.frontends.sparse_recipes import Recipe, after_gathers, ranges
 
 Array = np.ndarray[Any, Any]
 Structure = Callable[[Sequence[Any]], Any]
@@ -103,6 +103,7 @@ class Plan:
             [leaf.weak for leaf in leaves],
             [leaf.name for leaf in leaves],
         )
+        self.region = closure.region
         self.row_types = list(closure.region.result_types)
         try:
             found = jacobian_pattern(closure.region, self.marked)
@@ -125,8 +126,8 @@ class Plan:
         numbers = np.arange(whole.nnz, dtype=np.int32 if whole.nnz < 1 << 31 else np.int64)
         entries = sparse.csr_array((numbers, whole.indices, whole.indptr), shape=whole.shape)
         blocks = []
-        for type, rows in zip(self.row_types, _ranges(self.row_types), strict=True):
-            for columns in _ranges(self.column_types):
+        for type, rows in zip(self.row_types, ranges(self.row_types), strict=True):
+            for columns in ranges(self.column_types):
                 part = entries[rows, columns]
                 found = part.data
                 part.data = np.ones(part.nnz, np.bool_)
@@ -146,13 +147,27 @@ class Plan:
         self._order, self._structure = tree.flatten(whole)
 
     @functools.cached_property
-    def colouring(self) -> Colouring:
-        """The products that show all entries."""
+    def recipe(self) -> Recipe:
+        """The products that show all entries: of the region as it is, or of what comes after its
+        gathers if that takes fewer.
+        """
         if self.is_hessian:
-            return colour_symmetric(self.pattern, reverse=self.needs_reverse)
+            made = colour_symmetric(self.pattern, reverse=self.needs_reverse)
+            return Recipe(self.region, self.marked, self.pattern, made)
+        whole = Recipe(self.region, self.marked, self.pattern, self._colour(self.pattern))
+        split = split_gathers(self.region, self.marked)
+        if split is None or whole.colouring.total < 2:
+            return whole
+        marked = [True] * len(split.sources) + self.marked
+        found = jacobian_pattern(split.rest, marked).matrix
+        after = after_gathers(split, marked, found, self._colour(found), self.pattern)
+        is_better = after is not None and after.colouring.total < whole.colouring.total
+        return after if after is not None and is_better else whole
+
+    def _colour(self, pattern: Any) -> Colouring:
         # The transpose of a derivative that mixes real and complex numbers is another matrix.
         is_real = not any(type.dtype.is_complex for type in (*self.row_types, *self.column_types))
-        return colour_jacobian(self.pattern, forward=not self.needs_reverse, reverse=is_real)
+        return colour_jacobian(pattern, forward=not self.needs_reverse, reverse=is_real)
 
     # --- calls ---
 
@@ -173,76 +188,10 @@ class Plan:
         made = [self.blocks[number].matrix(entries[number]) for number in self._order]
         return tree.unflatten(self._structure, made)
 
-    # --- the program ---
-
     def _entries(self, *leaves: Any) -> list[Any]:
         """The stored entries of each block."""
-        forward, reverse = self._products(leaves)
-        products = [made.reshape(-1) for made in (*forward, *reverse)]
-        owner, place = self._sources()
-        entries = []
-        for block in self.blocks:
-            groups, which = np.unique(owner[block.numbers], return_inverse=True)
-            own = [products[group] for group in groups]
-            starts = np.cumsum([0, *[product.size for product in own]])
-            if not own:
-                entries.append(np.zeros(0, block.dtype))
-                continue
-            places = starts[which] + place[block.numbers]
-            joined = own[0] if len(own) == 1 else np.concatenate(own)
-            found = joined[places.astype(np.int32 if starts[-1] < 1 << 31 else np.int64)]
-            entries.append(found.astype(block.dtype))
-        return entries
-
-    def _sources(self) -> tuple[Array, Array]:
-        """For each entry of the pattern the product that shows it, as `_products` gives them one
-        after the other, and its place among the elements of this product.
-        """
-        colouring = self.colouring
-        n_rows, n_columns = self.pattern.shape
-        is_reverse = colouring.sources >= colouring.n_forward * n_rows
-        local = np.where(
-            is_reverse, colouring.sources - colouring.n_forward * n_rows, colouring.sources
-        )
-        colour, position = np.divmod(local, np.maximum(np.where(is_reverse, n_columns, n_rows), 1))
-        forward = _located(position, colour, self.row_types)
-        reverse = _located(position, colour, self.column_types)
-        owner = np.where(is_reverse, reverse[0] + len(self.row_types), forward[0])
-        return owner, np.where(is_reverse, reverse[1], forward[1])
-
-    def _products(self, leaves: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The forward results of each result leaf, and the reverse results of each marked one."""
-        colouring = self.colouring
-        own = [leaf for leaf, mark in zip(leaves, self.marked, strict=True) if mark]
-
-        def of_marked(*chosen: Any) -> list[Any]:
-            remaining = iter(chosen)
-            full = [
-                next(remaining) if mark else leaf
-                for leaf, mark in zip(leaves, self.marked, strict=True)
-            ]
-            results = tree.flatten(self.called(*full))[0]
-            return [
-                result
-                for result, type in zip(results, self.row_types, strict=True)
-                if type.dtype.is_inexact
-            ]
-
-        nothing = np.zeros(0, np.float32)
-        forward: list[Any] = [nothing] * len(self.row_types)
-        reverse: list[Any] = []
-        if colouring.n_forward:
-            _, push = linearize(of_marked, *own)
-            made = iter(vmap(push)(*_seeds(colouring.columns, self.column_types)))
-            forward = [next(made) if type.dtype.is_inexact else nothing for type in self.row_types]
-        if colouring.n_reverse:
-            _, pull = vjp(of_marked, *own)
-            seeds = _seeds(colouring.rows, self.row_types)
-            given = [
-                seed for seed, t in zip(seeds, self.row_types, strict=True) if t.dtype.is_inexact
-            ]
-            reverse = list(vmap(lambda *cotangents: pull(list(cotangents)))(*given))
-        return forward, reverse
+        picked = self.recipe.picker(leaves)
+        return [picked(block.numbers).astype(block.dtype) for block in self.blocks]
 
 
 def _is_free(leaf: Leaf, value: Any) -> bool:
@@ -272,38 +221,6 @@ def _kept(value: Any) -> Any:
     return np.array(value) if isinstance(value, np.ndarray) else value
 
 
-def _size(type: ArrayType) -> int:
-    return int(np.prod([size for size in type.shape if isinstance(size, int)], dtype=np.int64))
-
-
-def _ranges(types: Sequence[ArrayType]) -> list[slice]:
-    """Where the elements of each leaf are among those of all."""
-    ends = np.cumsum([0, *map(_size, types)]).tolist()
-    return list(map(slice, ends[:-1], ends[1:]))
-
-
-def _located(position: Array, colour: Array, types: Sequence[ArrayType]) -> tuple[Array, Array]:
-    """The leaf of each position among the elements of all leaves, and the place in that leaf's
-    products [number of colours, *shape].
-    """
-    sizes = np.array([_size(type) for type in types] or [0])
-    ends = np.cumsum(sizes)
-    leaf = np.minimum(np.searchsorted(ends, position, side="right"), len(sizes) - 1)
-    return leaf, colour * sizes[leaf] + position - (ends - sizes)[leaf]
-
-
 def _stored_dtype(type: ArrayType) -> np.dtype[Any]:
     """The dtype of a block: SciPy has no half precision, and zeros of integers are f32."""
     return type.dtype.numpy if type.dtype.name in ("f64", "c64", "c128") else np.dtype(np.float32)
-
-
-def _seeds(colours: Array, types: Sequence[ArrayType]) -> list[Array]:
-    """For each colour the sum of its unit vectors, per leaf: [number of colours, *shape]."""
-    count = int(colours.max(initial=-1)) + 1
-    seeds = []
-    for type, own in zip(types, (colours[range] for range in _ranges(types)), strict=True):
-        matrix = np.zeros((count, own.size), type.dtype.numpy)
-        used = np.flatnonzero(own >= 0)
-        matrix[own[used], used] = 1
-        seeds.append(matrix.reshape(count, *type.shape))
-    return seeds

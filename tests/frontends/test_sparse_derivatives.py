@@ -170,6 +170,47 @@ def test_loops_are_followed() -> None:
     assert (forward, reverse) == (4, 0)
 
 
+# --- what is gathered ---------------------------------------------------------------------------
+
+SEEN = np.array([0, 2, 1, 0, 2, 1, 0, 1])
+SPOTS = np.array([3, 0, 1, 2, 4, 4, 0, 3])
+
+
+def test_products_by_what_is_gathered_are_those_of_one_observation() -> None:
+    """Eight observations by three cameras share parameters, so that the matrix has full columns."""
+
+    def errors(cameras: Any, spots: Any, weights: Any) -> Any:
+        apart = np.sin(cameras[SEEN]) * spots[SPOTS][:, :1] - spots[SPOTS][:, 1:]
+        return {"errors": apart * weights[:, None], "surplus": 1.0 - weights**2}
+
+    cameras, spots, weights = points(6).reshape(3, 2), points(10).reshape(5, 2), points(8)
+    found = assert_jacobian(errors, cameras, spots, weights, argnums=(0, 1, 2))
+    assert found == (1, 2)  # by the parameters four forward ones
+    one = wf.sparse_jacobian(errors, (1, 0))
+    assert_same(one(cameras, spots, weights), wf.jacfwd(errors, (1, 0))(cameras, spots, weights))
+
+
+def test_parameters_that_are_gathered_twice_have_sums_as_entries() -> None:
+    edges = np.array([[0, 1, 2, 3, 0], [1, 2, 3, 0, 0]])
+
+    def along(x: Any) -> Any:
+        left, right = x[edges[0]], x[edges[1]]
+        return np.stack([left * right**2, left + np.sin(right), left * x[0]], axis=1)
+
+    assert assert_jacobian(along, points(4)) == (2, 0)
+    assert assert_jacobian(lambda z: along(z[2:6][::-1]), points(7)) == (2, 0)
+
+
+def test_many_readings_of_one_parameter_are_left_as_they_are() -> None:
+    everywhere = np.zeros((3, 8), np.int64)
+    assert_jacobian(lambda x: np.prod(x[everywhere] + x[1:4, None], axis=1), points(6))
+
+
+def test_gathers_at_places_that_are_not_known_or_cut_off_are_right() -> None:
+    assert_jacobian(lambda x: x[np.argsort(x)][:2] * x[2], points(4), exact=False)
+    assert_jacobian(lambda x: np.take(x, np.array([0, 9, 3]), mode="clip") * x[0], points(4))
+
+
 # --- Hessians -----------------------------------------------------------------------------------
 
 
@@ -440,6 +481,8 @@ STEPS: dict[str, Function] = {
     "quadratic": lambda x: x * (MATRIX @ x),
     "gather": lambda x: x[PLACES],
     "scatter": lambda x: (0 * x).at[PLACES].add(np.cos(x)),
+    "gathers": lambda x: x[PLACES] * np.sin(x[PLACES[::-1]]) + x[0],
+    "gathered rows": lambda x: (x.reshape(3, 2)[PLACES % 3] * x[:, None]).sum(axis=1),
     "set": lambda x: x.at[PLACES].set(x * x),
     "traced index": lambda x: x[np.argmax(x)] * x,
     "where": lambda x: np.where(x > 0.6, x, x[::-1]),
