@@ -149,7 +149,8 @@ def _tasks(chosen: Sequence[AnyWorkload], quick: bool) -> list[Task]:
 
 def _contenders(given: argparse.Namespace, console: Console) -> tuple[list[str], list[str]]:
     usual = QUICK if given.quick or given.scaling else DEFAULT
-    names = given.peers.split(",") if given.peers else usual
+    asked = [name.strip() for name in (given.peers or "").split(",")]
+    names = [name for name in asked if name] or usual
     try:
         there, missing = installed(tuple(names))
     except ValueError as error:
@@ -210,8 +211,7 @@ def _ending_with_a_report() -> Iterator[None]:
 def _write(report: Report, given: argparse.Namespace, console: Console) -> int:
     from benchmarks import pages, tables
 
-    pages.show(report, console)
-    if given.json:
+    if given.json:  # files first: what is shown may go into a pipe that is closed early
         report.write(given.json)
     if given.markdown:
         tables.write_markdown(report, given.markdown)
@@ -219,6 +219,7 @@ def _write(report: Report, given: argparse.Namespace, console: Console) -> int:
     if given.html:
         with tempfile.TemporaryDirectory() as folder:
             pages.write_html(report, given.html, plots or _page_plots(report, Path(folder)))
+    pages.show(report, console)
     _say_written((given.json, given.markdown, given.html, *plots), console)
     return int(any(row.outcomes.get("weft") and row.outcomes["weft"].failed for row in report.rows))
 

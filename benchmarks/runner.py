@@ -255,7 +255,7 @@ def _first_calls(workload: Workload, label: str, row: Row, options: Options, fol
                 _first_calls_of(contender, workload, label, outcome, options, folder)
             except Crash as crash:
                 outcome.note = f"in a fresh process: {crash.message}"
-        options.progress(row.title, 1)
+        options.progress(f"{row.title}: first calls of {contender}", 1)
 
 
 def _first_calls_of(

@@ -275,7 +275,7 @@ def test_it_says_what_to_install(
     absent = peers.Peer("torch", "no_such_package", broken)
     monkeypatch.setitem(peers.PEERS, "torch", absent)
     monkeypatch.setattr(command, "run", lambda tasks, options: report.rows)
-    assert command.main(["tiny-call", "--peers", "numpy,torch"]) == 0
+    assert command.main(["tiny-call", "--peers", "numpy, torch,"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "torch is not installed: left out" in shown
     assert "pip install torch==2.13.0, then pip install .[bench]" in shown
@@ -334,6 +334,19 @@ def test_threads_are_read_in_both_spellings_and_left_to_the_parser_if_wrong() ->
     for wrong in ("0", "x", "-1"):
         with pytest.raises(SystemExit):
             command.main(["--threads", wrong, "--list"])
+
+
+def test_files_are_written_before_tables_are_shown(
+    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(report: Report, console: Any) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(command, "run", lambda tasks, options: report.rows)
+    monkeypatch.setattr(pages, "show", closed)
+    with pytest.raises(BrokenPipeError):
+        command.main(["tiny-call", "--peers", "numpy", "--json", str(tmp_path / "run.json")])
+    assert Report.read(tmp_path / "run.json").rows == report.rows
 
 
 def test_it_reports_on_a_file(
