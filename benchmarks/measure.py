@@ -72,13 +72,22 @@ def measure(contenders: Mapping[str, Run], rounds: int, length: float) -> dict[s
 
 
 def as_numpy(result: Any) -> list[np.ndarray[Any, Any]]:
-    """All numbers of a result, in the order of its leaves; of sparse matrices those stored."""
+    """All numbers of a result, in the order of its leaves; of sparse matrices the entries that are
+    not zero, and where they are.
+    """
     found = []
     for leaf in leaves(result):
         leaf = leaf.detach().numpy() if hasattr(leaf, "detach") else leaf
-        leaf = leaf.data if hasattr(leaf, "tocsr") else leaf
-        found.append(np.asarray(leaf, np.float64))
-    return found
+        found += _entries(leaf) if hasattr(leaf, "tocsr") else [leaf]
+    return [np.asarray(leaf, np.float64) for leaf in found]
+
+
+def _entries(matrix: Any) -> list[Any]:
+    """Some store positions of which others know that they are zero."""
+    own = matrix.tocsr(copy=True)
+    own.sum_duplicates()
+    own.eliminate_zeros()
+    return [own.data, own.indices, own.indptr]
 
 
 def difference(got: list[Any], wanted: list[Any]) -> float:

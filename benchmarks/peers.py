@@ -23,8 +23,9 @@ class Peer:
     """A contender: the package that it needs, and how it prepares a call. `caches` are variables of
     the environment that name the folder where it keeps compiled code between processes. One that
     `loads_late` loads most of itself in the first call instead of when it is imported; one that has
-    `only_own` runs only what is written for it. `first_calls` are the families in which its first
-    calls are measured, if they take so long that a run could not wait for all.
+    `only_own` runs only what is written for it. One that compiles so slowly that a run of all
+    workloads could not wait for it takes part there at the first size of each, and has its first
+    calls measured in those of `first_calls`.
     """
 
     name: str
@@ -39,17 +40,22 @@ class Peer:
     def is_installed(self) -> bool:
         return importlib.util.find_spec(self.package) is not None
 
-    def starts_with(self, workload: Workload) -> bool:
+    def starts_with(self, workload: Workload, brief: bool) -> bool:
         """Whether its first calls of this workload are measured."""
-        return not self.first_calls or workload.family in self.first_calls
+        return not brief or not self.first_calls or workload.name in self.first_calls
 
-    def reason_against(self, workload: Workload) -> str | None:
-        """Why it does not take part, if so."""
+    def reason_against(
+        self, workload: Workload, label: str | None = None, brief: bool = False
+    ) -> str | None:
+        """Why it does not take part, if so; `brief` is a run of all workloads."""
         reasons = [workload.without.get(name) for name in (self.name, self.package)]
         if any(reasons):
             return next(reason for reason in reasons if reason)
         if self.only_own and self.name not in workload.own:
             return "not written for it"
+        others = list(workload.sizes)[1:]
+        if brief and self.first_calls and label in others:
+            return "compiles for seconds, so one size of each unless workloads are named"
         return None
 
 
@@ -191,7 +197,7 @@ PEERS: Final[Mapping[str, Peer]] = {
             _torch_compile,
             ("TORCHINDUCTOR_CACHE_DIR",),
             loads_late=True,
-            first_calls=("training", "inference", "calls"),
+            first_calls=("tiny-call", "black-scholes", "mlp", "gpt", "resnet18"),
         ),
         Peer("numba", "numba", _numba, only_own=True),
         Peer("pytensor", "pytensor", _pytensor, ("PYTENSOR_COMPILEDIR",)),

@@ -8,6 +8,7 @@ from typing import Final
 from benchmarks.workload import AnyWorkload
 from benchmarks.workloads import (
     adbench_bundle,
+    adbench_bundle_jacobian,
     adbench_gmm,
     adbench_hand,
     adbench_lstm,
@@ -62,6 +63,7 @@ _MODULES: Final = (
     onnx,
     adbench_gmm,
     adbench_bundle,
+    adbench_bundle_jacobian,
     adbench_lstm,
     adbench_hand,
     programs,

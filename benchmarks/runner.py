@@ -43,6 +43,7 @@ class Options:
     rounds: int = 5
     length: float = 0.2
     cold: bool = True
+    brief: bool = False  # all workloads, where peers that compile slowly take less part
     patience: float = 240.0  # seconds without a word from a process
     progress: Progress = lambda text, steps: None
 
@@ -129,17 +130,28 @@ def _reason(code: int, errors: Any) -> str:
 
 
 def run(tasks: list[Task], options: Options) -> list[Row]:
-    """The rows of all tasks, in their order."""
-    turns = [task for task in tasks if isinstance(WORKLOADS[task[0]], Workload)]
+    """The rows of all tasks, in their order; those that are there if it is interrupted."""
+    rows: dict[Task, Row] = {}
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder:
-        rows = {(row.workload, row.label): row for row in _turns(turns, options, Path(folder))}
-        for name, label in tasks:
-            workload = WORKLOADS[name]
-            if isinstance(workload, ProcessWorkload):
-                rows[name, label] = _probed(workload, label, options, Path(folder))
-            elif options.cold and workload.cold and label == next(iter(workload.sizes)):
-                _first_calls(workload, label, rows[name, label], options, Path(folder))
-    return [rows[task] for task in tasks]
+        try:
+            _measure(tasks, rows, options, Path(folder))
+        except KeyboardInterrupt:
+            if not rows:
+                raise
+    return [rows[task] for task in tasks if task in rows]
+
+
+def _measure(tasks: list[Task], rows: dict[Task, Row], options: Options, folder: Path) -> None:
+    """Turns of all, then what takes fresh processes."""
+    turns = [task for task in tasks if isinstance(WORKLOADS[task[0]], Workload)]
+    for row in _turns(turns, options, folder):
+        rows[row.workload, row.label] = row
+    for name, label in tasks:
+        workload = WORKLOADS[name]
+        if isinstance(workload, ProcessWorkload):
+            rows[name, label] = _probed(workload, label, options, folder)
+        elif options.cold and workload.cold and label == next(iter(workload.sizes)):
+            _first_calls(workload, label, rows[name, label], options, folder)
 
 
 def steps_of(tasks: Iterable[Task], options: Options) -> int:
@@ -192,6 +204,7 @@ def _batch(
         "rounds": options.rounds,
         "length": options.length,
         "plan": options.cold,
+        "brief": options.brief,
     }
     for message in Worker(task, options, _caches(folder / "turns")).lines():
         if "trying" in message:
@@ -236,13 +249,13 @@ def _first_calls(workload: Workload, label: str, row: Row, options: Options, fol
         outcome = row.outcomes.get(contender)
         options.progress(f"{row.title}: first calls of {contender}", 0)
         managed = outcome is not None and outcome.median is not None
-        if managed and PEERS[contender].starts_with(workload):
+        if managed and PEERS[contender].starts_with(workload, options.brief):
             assert outcome is not None
             try:
                 _first_calls_of(contender, workload, label, outcome, options, folder)
             except Crash as crash:
                 outcome.note = f"in a fresh process: {crash.message}"
-        options.progress(row.title, 1)
+        options.progress(f"{row.title}: first calls of {contender}", 1)
 
 
 def _first_calls_of(

@@ -196,6 +196,12 @@ def _line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+def has_marks(path: Path) -> bool:
+    """Whether a page has a place for the tables."""
+    before, found, rest = path.read_text().partition(BEGIN)
+    return bool(found) and END in rest
+
+
 def write_markdown(report: Report, path: Path) -> None:
     """Replaces what is between the marks in a page; writes a page of its own if there is none."""
     block = f"{BEGIN}\n\n{markdown(report)}\n\n{END}"

@@ -60,7 +60,7 @@ def _start(workload: Any, label: str, task: dict[str, Any]) -> tuple[Any, dict[s
     runs: dict[str, Any] = {}
     notes: dict[str, Any] = {}
     for contender in task["contenders"]:
-        against = PEERS[contender].reason_against(workload)
+        against = PEERS[contender].reason_against(workload, label, task["brief"])
         if [workload.name, label, contender] in task["excluded"]:
             continue
         if against is not None:

@@ -64,10 +64,10 @@ def from_axis(xp: Any, v: Any) -> Any:
     )
 
 
-def loss(xp: Any, size: Any) -> Function:
-    """Half the sum of the squared distances."""
+def differences(xp: Any, size: Any) -> Function:
+    """The measured points less the vertices that they belong to."""
 
-    def total(theta: Any, model: Any, nearest: Any, measured: Any) -> Any:
+    def apart(theta: Any, model: Any, nearest: Any, measured: Any) -> Any:
         absolute: list[Any] = []
         for i, angles in enumerate(bone_angles(xp, theta)):
             relative = model["relative"][i] @ from_euler(xp, angles)
@@ -77,10 +77,51 @@ def loss(xp: Any, size: Any) -> Function:
         moved = model["places"] @ transforms[:, :3, :].swapaxes(1, 2)
         skin = xp.sum(moved * model["weights"][:, :, None], axis=0)
         posed = skin @ from_axis(xp, theta[:3]).swapaxes(0, 1) + theta[3:6]
-        apart = measured - posed[nearest]
-        return 0.5 * xp.sum(apart * apart)
+        return measured - posed[nearest]
+
+    return apart
+
+
+def loss(xp: Any, size: Any) -> Function:
+    """Half the sum of the squared distances."""
+    apart = differences(xp, size)
+
+    def total(*arguments: Any) -> Any:
+        errors = apart(*arguments)
+        return 0.5 * xp.sum(errors * errors)
 
     return total
+
+
+def by_steps(xp: Any, size: Any) -> Function:
+    """The Jacobian by imaginary steps, whose rounding errors are those of the function itself."""
+    apart = differences(xp, size)
+
+    def jacobian(theta: Any, *rest: Any) -> Any:
+        steps = 1e-30j * np.eye(PARAMETERS)
+        return np.stack([apart(theta + step, *rest).imag for step in steps], -1) / 1e-30
+
+    return jacobian
+
+
+def weft_jacobian(xp: Any, size: Any) -> Function:
+    import weft as wf
+
+    return wf.jacfwd(differences(xp, size))
+
+
+def jax_jacobian(xp: Any, size: Any) -> Function:
+    import jax
+
+    jacobian: Function = jax.jacfwd(differences(xp, size))
+    return jacobian
+
+
+def torch_jacobian(xp: Any, size: Any) -> Function:
+    import torch
+
+    jacobian: Function = torch.func.jacfwd(differences(xp, size))
+    return jacobian
 
 
 def hand(size: Any) -> tuple[Any, ...]:
@@ -109,7 +150,24 @@ WORKLOADS = (
         {"544 vertices, 100 points": (544, 100)},
         (12, 5),
         form=gradient(0),
+        without={"torch.compile": "it compiles for minutes"},
         tolerance=1e-9,
-        cold=False,  # torch.compile takes minutes
+    ),
+    Workload(
+        "adbench-hand-jacobian",
+        "adbench",
+        "all derivatives of hand tracking by forward mode, f64",
+        by_steps,
+        hand,
+        {"544 vertices, 100 points": (544, 100)},
+        (12, 5),
+        own={"weft": weft_jacobian, "jax": jax_jacobian, "torch": torch_jacobian},
+        without={
+            "numpy": "no derivatives",
+            "torch.compile": "it compiles for minutes",
+            "pytensor": "not written for it",
+        },
+        tolerance=1e-9,
+        cold=False,
     ),
 )

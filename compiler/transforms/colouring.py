@@ -55,13 +55,15 @@ def colour_jacobian(pattern: Any, *, forward: bool = True, reverse: bool = True)
     every, nothing = np.ones(lengths.size, np.bool_), np.zeros(lengths.size, np.bool_)
     if not forward:
         return _colour(pattern, every)
-    best = _colour(pattern, nothing)
-    if not reverse:
-        return best
-    for in_reverse in [*[lengths > cut for cut in _cuts(lengths)], every]:
-        if _least_total(pattern, in_reverse) < best.total:
-            made = _colour(pattern, in_reverse)
-            best = made if made.total < best.total else best
+    ways = [nothing, *[lengths > cut for cut in _cuts(lengths)], every] if reverse else [nothing]
+    bounds = [_least_total(pattern, in_reverse) for in_reverse in ways]
+    # Of the ways with the fewest products the first one, colouring only what can be that.
+    found: tuple[int, int] | None = None
+    for bound, number in sorted(zip(bounds, range(len(ways)), strict=True)):
+        if found is None or (bound, number) < found:
+            made = _colour(pattern, ways[number])
+            if found is None or (made.total, number) < found:
+                found, best = (made.total, number), made
     return best
 
 
@@ -119,9 +121,9 @@ def _colour_apart(items: Ints, places: Ints, shape: tuple[int, int]) -> tuple[In
 
 def _groups(keys: Ints, values: Ints, count: int) -> list[list[int]]:
     """The values that belong to each key."""
-    ordered = values[np.argsort(keys, kind="stable")]
-    ends = np.cumsum(np.bincount(keys, minlength=count))
-    return [group.tolist() for group in np.split(ordered, ends[:-1])][:count]
+    ordered = values[np.argsort(keys, kind="stable")].tolist()
+    ends = np.cumsum(np.bincount(keys, minlength=count)).tolist()[:count]
+    return [ordered[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def _greedy(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import pages, peers, runner, tables, worker
+from benchmarks import asked_threads, pages, peers, registry, runner, tables, worker
 from benchmarks.measure import difference, measure, turn
 from benchmarks.results import First, Outcome, Report, Row
 from benchmarks.runner import Crash, Options, Task, Worker
@@ -63,7 +64,7 @@ def test_a_failure_is_told_and_the_others_go_on(
     toys: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = ["weft", "numpy", "broken", "unable", "jax", "wrong"]
-    times = {"rounds": 2, "length": 0.001, "plan": True}
+    times = {"rounds": 2, "length": 0.001, "plan": True, "brief": False}
     worker.take_turns({"tasks": [["toy", "3"]], "contenders": names, "excluded": [], **times})
     *steps, found = heard(capsys.readouterr().out)
     assert steps[0] == {"trying": ["toy", "3", "weft"]}
@@ -94,6 +95,27 @@ def test_a_contender_that_ends_its_process_is_left_out_of_the_next(
     assert asked == [[], [["toy", "3", "jax"]]]
     assert row.outcomes["jax"].failed == "ended by signal 11"
     assert row.outcomes["weft"].median == 1.0
+
+
+def test_an_interrupted_run_reports_on_what_is_there(
+    toys: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def turns(tasks: list[Task], options: Options, folder: Path) -> Iterator[Row]:
+        yield Row("toy", "3", "toys", "", 1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "_turns", turns)
+    (row,) = runner.run([("toy", "3"), ("toy", "4")], Options(("weft",), threads=1))
+    assert row.label == "3"
+
+
+def test_slow_compilers_take_less_part_in_a_run_of_everything() -> None:
+    slow, workload = peers.PEERS["torch.compile"], replace(toy(), sizes={"3": 3, "4": 4})
+    assert slow.reason_against(workload, "4") is slow.reason_against(workload, "3", True) is None
+    assert "one size of each" in str(slow.reason_against(workload, "4", True))
+    assert slow.starts_with(workload, False) and not slow.starts_with(workload, True)
+    assert peers.PEERS["torch"].reason_against(workload, "4", True) is None
+    assert set(slow.first_calls) <= set(registry.WORKLOADS)
 
 
 def test_a_process_that_ends_early_says_why() -> None:
@@ -199,6 +221,15 @@ def test_page_shows_losses_and_escapes(report: Report, tmp_path: Path) -> None:
     assert 'class="loss"' in text and "&lt;no&gt;" in text and "<no>" not in text
 
 
+def test_markdown_has_first_calls_second_processes_and_memory(
+    report: Report, tmp_path: Path
+) -> None:
+    tables.write_markdown(report, tmp_path / "page.md")
+    text = (tmp_path / "page.md").read_text()
+    assert "| first call | process to first result | with nothing on disk | second process" in text
+    assert "| one, small | weft | 200 ms | 500 ms | 500 ms | 500 ms | 2.0 MB |" in text
+
+
 def test_markdown_replaces_only_its_own_part(report: Report, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n")
@@ -244,7 +275,7 @@ def test_it_says_what_to_install(
     absent = peers.Peer("torch", "no_such_package", broken)
     monkeypatch.setitem(peers.PEERS, "torch", absent)
     monkeypatch.setattr(command, "run", lambda tasks, options: report.rows)
-    assert command.main(["tiny-call", "--peers", "numpy,torch"]) == 0
+    assert command.main(["tiny-call", "--peers", "numpy, torch,"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "torch is not installed: left out" in shown
     assert "pip install torch==2.13.0, then pip install .[bench]" in shown
@@ -254,9 +285,68 @@ def test_it_lists_workloads_and_refuses_unknown_ones(capsys: pytest.CaptureFixtu
     assert command.main(["--list", "gemm"]) == 0
     shown = capsys.readouterr().out
     assert "gemm-gelu" not in shown.splitlines()[0] and "black-scholes" not in shown
-    assert command.main(["nonsense"]) == 2
     with pytest.raises(ValueError, match="no peer nonsense"):
         peers.installed(("nonsense",))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gemm", "nonsense"], "no workload is named nonsense; see --list"),
+        (["tiny-call", "--peers", "nonsense"], "no peer nonsense; there are weft, numpy"),
+        (["--read", "none.json"], "there is no file none.json"),
+        (["--read", "page.md"], "page.md was not written by --json"),
+        (["--markdown", "page.md"], "page.md has no place for the tables"),
+        (["--html", "nowhere/page.html"], "nowhere for page.html"),
+        (["--plot", "ratios.pdx"], "ratios.pdx is to end in .png or .svg"),
+        (["tiny-call", "--scaling", "n.png"], "none of these has sizes that grow; there are"),
+        (["--read", "report.json", "--scaling", "n.png"], "is of a run without --scaling"),
+    ],
+)
+def test_it_refuses_before_it_runs(
+    arguments: list[str],
+    message: str,
+    report: Report,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "find_spec", lambda name: object())
+    (tmp_path / "page.md").write_text("no marks")
+    report.write(tmp_path / "report.json")
+    assert command.main(arguments) == 2
+    assert message in " ".join(capsys.readouterr().out.split())
+
+
+def test_plots_are_refused_without_matplotlib(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    assert command.main(["--plot", str(tmp_path / "ratios.svg")]) == 2
+    assert "pip install .[bench]" in capsys.readouterr().out
+
+
+def test_threads_are_read_in_both_spellings_and_left_to_the_parser_if_wrong() -> None:
+    assert asked_threads(["gemm", "--threads", "1"]) == asked_threads(["--threads=1"]) == 1
+    assert asked_threads(["--threads"]) is asked_threads(["--threads", "0"]) is None
+    assert asked_threads(["--threads=x"]) is asked_threads(["gemm"]) is None
+    for wrong in ("0", "x", "-1"):
+        with pytest.raises(SystemExit):
+            command.main(["--threads", wrong, "--list"])
+
+
+def test_files_are_written_before_tables_are_shown(
+    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(report: Report, console: Any) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(command, "run", lambda tasks, options: report.rows)
+    monkeypatch.setattr(pages, "show", closed)
+    with pytest.raises(BrokenPipeError):
+        command.main(["tiny-call", "--peers", "numpy", "--json", str(tmp_path / "run.json")])
+    assert Report.read(tmp_path / "run.json").rows == report.rows
 
 
 def test_it_reports_on_a_file(

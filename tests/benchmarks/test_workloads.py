@@ -27,7 +27,16 @@ from benchmarks.workload import (
 )
 
 TURNS = [workload for workload in WORKLOADS.values() if isinstance(workload, Workload)]
-LONG = {"adbench-hand", "adbench-lstm", "cnn", "gcn", "gpt", "gru-gradient", "vae", "vit", "pinn"}
+LONG = {
+    "adbench-hand",
+    "adbench-hand-jacobian",
+    "adbench-lstm",
+    "cnn",
+    "gcn",
+    "gpt",
+    "gru-gradient",
+}
+LONG |= {"pinn", "vae", "vit"}
 
 
 def marked(workloads: list[Workload]) -> list[Any]:
@@ -76,6 +85,7 @@ def test_weft_and_numpy_agree(workload: Workload) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # torch's own forward mode
 @pytest.mark.parametrize(("contender", "workload"), OTHERS)
 def test_other_peers_agree_where_they_are_installed(contender: str, workload: Workload) -> None:
     inputs = workload.arguments(workload.small)

@@ -4,6 +4,7 @@ them, and never less than the dense derivative.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -169,6 +170,47 @@ def test_loops_are_followed() -> None:
     assert (forward, reverse) == (4, 0)
 
 
+# --- what is gathered ---------------------------------------------------------------------------
+
+SEEN = np.array([0, 2, 1, 0, 2, 1, 0, 1])
+SPOTS = np.array([3, 0, 1, 2, 4, 4, 0, 3])
+
+
+def test_products_by_what_is_gathered_are_those_of_one_observation() -> None:
+    """Eight observations by three cameras share parameters, so that the matrix has full columns."""
+
+    def errors(cameras: Any, spots: Any, weights: Any) -> Any:
+        apart = np.sin(cameras[SEEN]) * spots[SPOTS][:, :1] - spots[SPOTS][:, 1:]
+        return {"errors": apart * weights[:, None], "surplus": 1.0 - weights**2}
+
+    cameras, spots, weights = points(6).reshape(3, 2), points(10).reshape(5, 2), points(8)
+    found = assert_jacobian(errors, cameras, spots, weights, argnums=(0, 1, 2))
+    assert found == (1, 2)  # by the parameters four forward ones
+    one = wf.sparse_jacobian(errors, (1, 0))
+    assert_same(one(cameras, spots, weights), wf.jacfwd(errors, (1, 0))(cameras, spots, weights))
+
+
+def test_parameters_that_are_gathered_twice_have_sums_as_entries() -> None:
+    edges = np.array([[0, 1, 2, 3, 0], [1, 2, 3, 0, 0]])
+
+    def along(x: Any) -> Any:
+        left, right = x[edges[0]], x[edges[1]]
+        return np.stack([left * right**2, left + np.sin(right), left * x[0]], axis=1)
+
+    assert assert_jacobian(along, points(4)) == (2, 0)
+    assert assert_jacobian(lambda z: along(z[2:6][::-1]), points(7)) == (2, 0)
+
+
+def test_many_readings_of_one_parameter_are_left_as_they_are() -> None:
+    everywhere = np.zeros((3, 8), np.int64)
+    assert_jacobian(lambda x: np.prod(x[everywhere] + x[1:4, None], axis=1), points(6))
+
+
+def test_gathers_at_places_that_are_not_known_or_cut_off_are_right() -> None:
+    assert_jacobian(lambda x: x[np.argsort(x)][:2] * x[2], points(4), exact=False)
+    assert_jacobian(lambda x: np.take(x, np.array([0, 9, 3]), mode="clip") * x[0], points(4))
+
+
 # --- Hessians -----------------------------------------------------------------------------------
 
 
@@ -256,6 +298,79 @@ def test_entries_that_happen_to_be_zero_stay_and_results_are_independent() -> No
     assert first.nnz == 4
     first.eliminate_zeros()
     assert jacobian(np.array([1.0, 1.0, 1.0])).nnz == 4
+
+
+def test_results_share_no_memory_and_know_that_they_are_sorted() -> None:
+    jacobian, x = wf.sparse_jacobian(lambda x: x[1:] * x[:-1]), points(5)
+    pattern, first, second = jacobian.pattern(x), jacobian(x), jacobian(x)
+    for name in ("data", "indices", "indptr"):
+        arrays = [getattr(each, name) for each in (pattern, first, second)]
+        assert not any(np.shares_memory(a, b) for a, b in itertools.combinations(arrays, 2))
+        arrays[0][:], arrays[1][:] = 1, 1
+    assert second.has_canonical_format
+    second.check_format(full_check=True)
+    assert_same(second, wf.jacfwd(lambda x: x[1:] * x[:-1])(x))
+    assert_same(jacobian(x), wf.jacfwd(lambda x: x[1:] * x[:-1])(x))
+
+
+def test_blocks_are_read_from_products_of_either_mode() -> None:
+    """A full row in reverse beside a diagonal, over several results and arguments of two dtypes."""
+
+    def function(p: Any) -> Any:
+        head = np.sum(p["a"] ** 2) * np.sum(p["b"] ** 2)
+        return [np.concatenate([head[None], p["a"] * 3]), p["b"] ** 2, head, np.argmax(p["a"])]
+
+    p = {"a": points(6), "b": points(4, seed=1).astype("f4")}
+    jacobian = wf.sparse_jacobian(function)
+    found = jacobian(p)
+    colouring = jacobian.colouring(p)
+    assert (colouring.n_forward, colouring.n_reverse) == (1, 2)
+    dense = wf.jacfwd(function)(p)
+    for matrix, array in zip(optree.tree_leaves(found), tree.flatten(dense)[0], strict=True):
+        np.testing.assert_allclose(matrix.toarray(), array.reshape(matrix.shape), rtol=1e-5)
+    assert [block["a"].dtype.name[5:] for block in found] == ["64", "32", "64", "32"]
+
+
+def test_blocks_of_a_hessian_are_read_from_either_triangle() -> None:
+    def energy(p: Any) -> Any:
+        return np.sum(p["hub"] * p["rim"] ** 2) + np.sum(p["rim"] ** 3) + p["hub"] ** 4
+
+    p = {"hub": np.array(0.7), "rim": points(9)}
+    assert assert_hessian(energy, p) == 2
+
+
+def test_argument_without_arrays_has_no_blocks() -> None:
+    assert wf.sparse_jacobian(lambda p, x: (x, x * 2))({}, points(2)) == ({}, {})
+
+
+def test_numbers_that_shape_the_pattern_are_compared_by_value() -> None:
+    calls = []
+
+    def function(x: Any, places: Any, power: int) -> Any:
+        calls.append(places)
+        return x[places] ** power
+
+    jacobian, x, places = wf.sparse_jacobian(function), points(4), np.array([0, 2])
+    np.testing.assert_array_equal(jacobian(x, places, 2).indices, [0, 2])
+    count = len(calls)
+    np.testing.assert_array_equal(jacobian(x, places.copy(), 2).indices, [0, 2])
+    assert len(calls) == count
+    places[0] = 3
+    np.testing.assert_array_equal(jacobian(x, places, 2).indices, [3, 2])
+    np.testing.assert_allclose(jacobian(x, places, 3).data, 3 * x[[3, 2]] ** 2)
+    count = len(calls)
+    np.testing.assert_allclose(jacobian(x, np.array([0, 2]), 2).data, 2 * x[[0, 2]])
+    assert len(calls) == count
+
+
+def test_kinds_of_numbers_have_plans_of_their_own() -> None:
+    jacobian = wf.sparse_jacobian(lambda x, scale: x * scale)
+    single = np.ones(2, "f4")
+    assert jacobian(single, 2.0).dtype == np.float32
+    assert jacobian(single, np.float64(2.0)).dtype == np.float64
+    assert jacobian(single, np.array(2.0)).dtype == np.float64
+    assert jacobian(single, 2).dtype == np.float32
+    assert jacobian(single, True).data[0] == 1.0
 
 
 def test_function_is_traced_once_per_kind_of_arguments() -> None:
@@ -366,6 +481,8 @@ STEPS: dict[str, Function] = {
     "quadratic": lambda x: x * (MATRIX @ x),
     "gather": lambda x: x[PLACES],
     "scatter": lambda x: (0 * x).at[PLACES].add(np.cos(x)),
+    "gathers": lambda x: x[PLACES] * np.sin(x[PLACES[::-1]]) + x[0],
+    "gathered rows": lambda x: (x.reshape(3, 2)[PLACES % 3] * x[:, None]).sum(axis=1),
     "set": lambda x: x.at[PLACES].set(x * x),
     "traced index": lambda x: x[np.argmax(x)] * x,
     "where": lambda x: np.where(x > 0.6, x, x[::-1]),
