@@ -23,6 +23,8 @@ from weft.compiler.ir.graph import Constant, Parameter, Result, Value
 from weft.compiler.ir.types import Shape
 from weft.frontends import tree, views
 from weft.frontends.arguments import Scalar
+from weft.frontends.asking import CONVERTED, INTO_NUMPY, array_asked_for, is_store
+from weft.frontends.flow.asked import conversion
 from weft.frontends.functions import core, indexing
 from weft.frontends.functions.namespace import BY_NUMPY, GENERALISED, MAIN
 from weft.frontends.functions.refusals import attribute_refusal, refusal
@@ -45,12 +47,6 @@ _IN_PLACE: Final = frozenset(
     ("fill_diagonal", "put_along_axis", "copyto", "place", "put", "putmask")
 )
 """NumPy functions that write to their first argument."""
-
-_INTO_NUMPY: Final = (
-    "; to write it into an array, make that with weft.numpy.zeros or np.zeros_like(x)"
-)
-
-_CONVERTED: Final = "; or let Weft do so: wf.jit(f, control_flow=True)"
 
 _OPERANDS: Final = (Tracer, np.ndarray, np.generic, bool, int, float, complex, Dim, list)
 
@@ -340,24 +336,36 @@ class TracedArray(Viewed):
             "assert": "a check on the result outside of the traced function",
         }.get(construct, "np.where, np.logical_and/or/not or wf.cond")
         what = f"a Python `{construct}`" if construct else "a Python bool"
-        is_convertible = construct and construct != "assert"
-        self._refuse(what, hint + (_CONVERTED if is_convertible else ""))
+        self._refuse(what, hint + ("" if construct == "assert" else CONVERTED))
 
     def __index__(self) -> int:
         self._refuse(
             "an int (in range(), a shape, or a Python list index)",
             "wf.fori_loop or wf.scan for a loop, weft.numpy.stack(items)[i] or wf.switch for a "
-            "list, or make the argument static (static_argnames=...)" + _CONVERTED,
+            "list, or make the argument static (static_argnames=...)" + CONVERTED,
         )
 
     def __int__(self) -> int:
-        self._refuse("int()", 'x.astype("int64")' + _INTO_NUMPY)
+        self._refuse_number("int()", 'x.astype("int64")')
 
     def __float__(self) -> float:
-        self._refuse("float()", 'x.astype("float64"), or leave it an array' + _INTO_NUMPY)
+        self._refuse_number("float()", 'x.astype("float64"), or leave it an array')
 
     def __complex__(self) -> complex:
-        self._refuse("complex()", 'x.astype("complex128")' + _INTO_NUMPY)
+        self._refuse_number("complex()", 'x.astype("complex128")')
+
+    def _refuse_number(self, what: str, instead: str) -> NoReturn:
+        place = user_line()
+        if place is not None and is_store(place):
+            self._refuse(
+                f"the write to {place.expression}, of a NumPy array,", INTO_NUMPY + CONVERTED
+            )
+        self._refuse(what, instead + CONVERTED)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        if digits is None:
+            return self._refuse_number("round()", "np.rint(x)")
+        return self.round(digits)
 
     def item(self, *_: Any) -> Scalar:
         """Refused: the value is not known while tracing."""
@@ -374,16 +382,14 @@ class TracedArray(Viewed):
                 # What is a mere object to NumPy, SciPy leaves to its own operator.
                 return np.empty((), object)
             self._refuse("an operator of SciPy's sparse array", "wf.sparse.asarray(S) in its place")
-        self._refuse(
-            "a NumPy array (np.array, np.asarray, or a function outside NumPy's dispatch)",
-            "weft.numpy.asarray / weft.numpy.stack, or the function of the same name in "
-            "weft.numpy; to index a NumPy array with it, weft.numpy.asarray(table)[i]",
-        )
+        self._refuse(*array_asked_for(user_line(), asking))
 
     def _refuse(self, what: str, instead: str) -> NoReturn:
         trace = find_trace()
         if trace is None or self.home.finished:
             raise leaked(self)
+        if conversion.get() is not None:
+            instead = instead.removesuffix(CONVERTED)
         raise TraceError(
             f"{what} needs the value of {self.type} ({_describe(self._value)}), which is only "
             "known when the "

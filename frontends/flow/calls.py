@@ -14,11 +14,13 @@ import numpy as np
 
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.graph import Constant
+from weft.frontends.flow import libraries
 from weft.frontends.flow.asked import conversion
 from weft.frontends.flow.iteration import Enumerated, TracedRange, Zipped
 from weft.frontends.flow.logic import and_, or_
 from weft.frontends.flow.parts import adopted, is_array, is_traced, truth
-from weft.frontends.functions import core
+from weft.frontends.functions import core, index_tricks
+from weft.frontends.functions.mapping import vectorize
 from weft.frontends.functions.namespace import BY_NUMPY
 from weft.frontends.trace import Tracer, find_trace, located
 
@@ -45,6 +47,8 @@ def call(function: Any) -> Any:
         return function
     if isinstance(function, type):
         return _BUILTINS.get(function) or _scalar_type(function)
+    if libraries.is_scipys(function):
+        return functools.partial(_call_scipy, function)
     if isinstance(function, _PLAIN):
         if function.__module__ == "math":
             return functools.partial(_math, function)
@@ -83,6 +87,8 @@ def item(container: Any, key: Any) -> Any:
     """
     if not _holds_traced(key):
         return container[key]
+    if container is np.c_ or container is np.r_:
+        return (index_tricks.c_ if container is np.c_ else index_tricks.r_)[key]
     if isinstance(container, np.ndarray):
         return core.wrap(core.lift(container))[key]  # type: ignore[index]
     if isinstance(container, list | tuple) and container and isinstance(key, Tracer):
@@ -103,8 +109,11 @@ def _holds_traced(value: Any) -> bool:
 
 
 def _numpy(function: Any) -> Any:
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.ufunc):
+        return functools.partial(_call_numpy, function)
     if isinstance(function, types.BuiltinMethodType) and not isinstance(
-        getattr(function, "__self__", None), types.ModuleType | type(None)
+        owner, types.ModuleType | type(None)
     ):
         return function  # a method of an object
     return functools.partial(_call_numpy, function)
@@ -124,7 +133,38 @@ def _call_numpy(function: Any, *args: Any, **kwargs: Any) -> Any:
         wants_ours = wants_ours or (is_like and _is_inexact_like(given[0], kwargs))
         if wants_ours and function in BY_NUMPY:
             return located(BY_NUMPY[function], *given, **kwargs)
-    return function(*given, **kwargs)
+    held = next((found for arg in given if (found := _traced_in_list(arg)) is not None), None)
+    if held is None or any(isinstance(arg, Tracer) for arg in given):
+        return function(*given, **kwargs)
+    return _call_on_lists(held, function, given, kwargs)
+
+
+def _traced_in_list(items: Any) -> Any:
+    """Something traced that a list or tuple holds, or None."""
+    parts = items if isinstance(items, list | tuple) else ()
+    for part in parts:
+        found = part if isinstance(part, Tracer) else _traced_in_list(part)
+        if found is not None:
+            return found
+    return None
+
+
+def _call_on_lists(held: Any, function: Any, given: list[Any], kwargs: Mapping[str, Any]) -> Any:
+    """NumPy's function on lists that hold traced values, into which NumPy would not look."""
+    owner = getattr(function, "__self__", None)
+    ufunc = owner if isinstance(owner, np.ufunc) else function
+    if isinstance(ufunc, np.ufunc):
+        method = function.__name__ if ufunc is owner else "__call__"
+        return held.__array_ufunc__(ufunc, method, *given, **kwargs)
+    if function not in BY_NUMPY:
+        return function(*given, **kwargs)
+    return held.__array_function__(function, (), tuple(given), dict(kwargs))
+
+
+def _call_scipy(function: Any, *args: Any, **kwargs: Any) -> Any:
+    if isinstance(function, np.ufunc) or not _holds_traced([*args, *kwargs.values()]):
+        return function(*args, **kwargs)
+    return (libraries.traced_version(function) or function)(*args, **kwargs)
 
 
 def _is_inexact(function: Any, given: list[Any], kwargs: Mapping[str, Any]) -> bool:
@@ -305,6 +345,7 @@ def _with_converted(function: Any) -> Callable[..., Any]:
 
 
 _BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
+    np.vectorize: vectorize,
     builtins.all: _all,
     builtins.any: _any,
     builtins.bool: _bool,
