@@ -10,7 +10,7 @@ import functools
 import inspect
 import linecache
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import EllipsisType
 from typing import Any, Final, NoReturn
 
@@ -21,7 +21,7 @@ from weft.compiler.ir.dtypes import dtype as as_dtype
 from weft.compiler.ir.errors import ShapeError, TraceError, WeftError
 from weft.compiler.ir.graph import Constant, Parameter, Result, Value
 from weft.compiler.ir.types import Shape
-from weft.frontends import tree, views
+from weft.frontends import choosing, tree, views
 from weft.frontends.arguments import Scalar
 from weft.frontends.asking import CONVERTED, INTO_NUMPY, array_asked_for, is_store
 from weft.frontends.flow.asked import conversion
@@ -29,6 +29,7 @@ from weft.frontends.functions import core, indexing
 from weft.frontends.functions.namespace import BY_NUMPY, GENERALISED, MAIN
 from weft.frontends.functions.refusals import attribute_refusal, refusal
 from weft.frontends.functions.ufuncs import apply_operator, apply_ufunc, emitter
+from weft.frontends.selected import positions, rows_of
 from weft.frontends.trace import (
     ArrayLike,
     Trace,
@@ -47,6 +48,14 @@ _IN_PLACE: Final = frozenset(
     ("fill_diagonal", "put_along_axis", "copyto", "place", "put", "putmask")
 )
 """NumPy functions that write to their first argument."""
+
+_PLACES: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "nonzero": positions,
+    "where": positions,
+    "flatnonzero": lambda a: positions(a.reshape(-1))[0],
+    "argwhere": lambda a: rows_of(positions(a)),
+}
+"""NumPy functions whose results have a size that depends on values."""
 
 _OPERANDS: Final = (Tracer, np.ndarray, np.generic, bool, int, float, complex, Dim, list)
 
@@ -220,6 +229,8 @@ class TracedArray(Viewed):
     # --- indexing ---
 
     def __getitem__(self, key: Any) -> Any:
+        if choosing.is_choosing(key):
+            return located(choosing.chosen, self, key)
         value = located(indexing.getitem, self, key)
         if not _is_basic(key) or not value.type.shape:
             return current_trace().wrap(value)
@@ -231,7 +242,8 @@ class TracedArray(Viewed):
 
     def __setitem__(self, key: Any, new: ArrayLike) -> None:
         self._require_writable(f"x = x.at[{_key_text(key)}].set(...)")
-        value = located(indexing.update, self, key, new)
+        write = choosing.written if choosing.is_choosing(key) else indexing.update
+        value = located(write, self, key, new)
         self.assign(value, f"x = x.at[{_key_text(key)}].set(...)")
 
     @property
@@ -314,6 +326,8 @@ class TracedArray(Viewed):
                 f"numpy.{name} writes to a NumPy array from inside a trace; make it with "
                 f"weft.numpy.zeros or np.zeros_like(x), or use the result of weft.numpy.{name}"
             )
+        if name in _PLACES and len(args) == 1 and not kwargs and isinstance(args[0], TracedArray):
+            return located(_PLACES[name], args[0])
         base = args[0] if args and isinstance(args[0], TracedArray) else None
         if base is not None and name in views.FUNCTIONS:
             view_by = functools.partial(base.view_by, ours, name)

@@ -281,6 +281,8 @@ class Trace(Builder):
             return as_value(operand, dtype)
         try:
             array = np.asarray(operand)
+        except WeftError:
+            raise
         except (ValueError, TypeError):
             array = np.asarray(None)
         if not is_supported(array.dtype):

@@ -22,6 +22,7 @@ from weft.frontends.flow.parts import adopted, is_array, is_traced, truth
 from weft.frontends.functions import core, index_tricks
 from weft.frontends.functions.mapping import vectorize
 from weft.frontends.functions.namespace import BY_NUMPY
+from weft.frontends.selected import Selected
 from weft.frontends.trace import Tracer, find_trace, located
 
 _PLAIN: Final = (types.BuiltinFunctionType, types.BuiltinMethodType)
@@ -102,7 +103,7 @@ def _holds_traced(value: Any) -> bool:
         return _holds_traced((value.start, value.stop, value.step))
     if isinstance(value, tuple | list):
         return any(_holds_traced(part) for part in value)
-    return isinstance(value, Tracer) and is_traced(value)
+    return isinstance(value, Selected) or (isinstance(value, Tracer) and is_traced(value))
 
 
 # --- NumPy ----------------------------------------------------------------------------------------
@@ -293,6 +294,8 @@ def _round(number: Any, ndigits: Any = None) -> Any:
 def _extreme(plain: Any, is_better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def choose(*args: Any, **kwargs: Any) -> Any:
         given = args[0] if len(args) == 1 else args
+        if isinstance(given, Selected):
+            return getattr(np, plain.__name__)(given)
         items = list(given) if not isinstance(given, Tracer) else [given]
         if kwargs or not any(is_traced(item) for item in items):
             return plain(*args, **kwargs)
@@ -312,7 +315,11 @@ def _extreme(plain: Any, is_better: Callable[[Any, Any], Any]) -> Callable[..., 
 
 
 def _is_array(value: Any) -> bool:
-    return isinstance(value, Tracer) and bool(value.type.shape)
+    return isinstance(value, Selected) or (isinstance(value, Tracer) and bool(value.type.shape))
+
+
+def _len(value: Any) -> Any:
+    return value.shape[0] if isinstance(value, Selected) else builtins.len(value)
 
 
 def _any(iterable: Any) -> Any:
@@ -353,6 +360,7 @@ _BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.filter: _with_converted(builtins.filter),
     builtins.float: _float,
     builtins.int: _int,
+    builtins.len: _len,
     builtins.map: _with_converted(builtins.map),
     builtins.max: _extreme(builtins.max, lambda item, best: item > best),
     builtins.min: _extreme(builtins.min, lambda item, best: item < best),
