@@ -111,6 +111,8 @@ def _holds_traced(value: Any) -> bool:
 
 def _numpy(function: Any) -> Any:
     owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.ndarray):
+        return functools.partial(_call_method, function)
     if isinstance(owner, np.ufunc):
         return functools.partial(_call_numpy, function)
     if isinstance(function, types.BuiltinMethodType) and not isinstance(
@@ -138,6 +140,13 @@ def _call_numpy(function: Any, *args: Any, **kwargs: Any) -> Any:
     if held is None or any(isinstance(arg, Tracer) for arg in given):
         return function(*given, **kwargs)
     return _call_on_lists(held, function, given, kwargs)
+
+
+def _call_method(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """A method of a NumPy array, which cannot take traced arguments: that of a traced one does."""
+    if not _holds_traced([*args, *kwargs.values()]):
+        return function(*args, **kwargs)
+    return getattr(core.wrap(core.lift(function.__self__)), function.__name__)(*args, **kwargs)
 
 
 def _traced_in_list(items: Any) -> Any:

@@ -190,6 +190,36 @@ class _Rewriter(ast.NodeTransformer):
             self.generic_visit(target)
         return target
 
+    def visit_Expr(self, node: ast.Expr) -> list[ast.stmt]:
+        call = node.value
+        target = names.written_by(call) if isinstance(call, ast.Call) else None
+        if target is None or target.id not in self._own or not isinstance(call, ast.Call):
+            self.generic_visit(node)
+            return [node]
+        return self._write_by_call(node, call, target.id)
+
+    def _write_by_call(self, node: ast.Expr, call: ast.Call, name: str) -> list[ast.stmt]:
+        """`np.add.at(x, i, v)`, after x was made an array that can be written to while tracing."""
+        made: list[ast.stmt] = []
+
+        def kept(argument: ast.expr) -> ast.expr:
+            if isinstance(argument, ast.Name | ast.Constant | ast.Starred):
+                return argument
+            value = self._fresh()
+            target = ast.Name(value, ast.Store())
+            made.append(_at(ast.Assign([target], self.visit(argument)), argument))
+            return _at(_load(value), argument)
+
+        call.args = [kept(argument) for argument in call.args]
+        for word in call.keywords:
+            word.value = kept(word.value)
+        others = [*call.args, *[word.value for word in call.keywords]]
+        given: list[ast.expr] = [
+            _at(_load(a.id), a) for a in others if isinstance(a, ast.Name) and a.id != name
+        ]
+        self.generic_visit(node)
+        return [*made, self._adopt(name, given, node), node]
+
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
         if isinstance(node.target, ast.Name) and node.target.id in self._own:
             value = self._fresh()

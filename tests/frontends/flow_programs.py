@@ -778,3 +778,23 @@ def scipys_functions(x):
 
     half = np.vectorize(lambda v: v / 2 if v > 0 else v)
     return logsumexp(x), norm.logpdf(x, 0.5), norm.cdf(x) * norm.ppf(0.75), toeplitz(x), half(x)
+
+
+@program((VECTOR, LONG[:6]))
+def writes_by_functions(x, y):
+    counts, table, sums = np.zeros((3, 3), dtype=int), np.arange(4), np.zeros(6)
+    places = np.floor(np.abs(x) % 3).astype(int)
+    np.add.at(counts, (places, places[::-1]), 1)
+    np.fill_diagonal(table.reshape(2, 2), 0)
+    np.add(x, y, out=sums)
+    flags = np.zeros(6, dtype=bool)
+    for k in range(20):
+        np.logical_or(flags, x > k, out=flags)
+        np.add.at(counts, (k % 3, places[0]), k)
+    return counts, table, sums, flags
+
+
+@program(VECTOR)
+def methods_of_numpys_arrays(x):
+    ones, order = np.arange(6), np.array([2, 0, 1])
+    return ones.dot(x), ones.searchsorted(x[:3]), order.take(np.argmax(x[:3])), ones.clip(0, x[3])
