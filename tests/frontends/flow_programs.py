@@ -798,3 +798,15 @@ def writes_by_functions(x, y):
 def methods_of_numpys_arrays(x):
     ones, order = np.arange(6), np.array([2, 0, 1])
     return ones.dot(x), ones.searchsorted(x[:3]), order.take(np.argmax(x[:3])), ones.clip(0, x[3])
+
+
+@program((VECTOR, 2), (VECTOR, 0), (-VECTOR, 3))
+def numbers_among_conditions(x, n):
+    table = np.array([0, 3, 0, 1])
+    count = 0
+    if n and x[0] > 0 and table[n]:
+        count = 1
+    while n and (x[0] > 0 or table[n]):
+        count += 1
+        n = n - 1
+    return count, 1.0 if not (n or x[1] > 0) else 2.0
