@@ -10,7 +10,7 @@ import functools
 import inspect
 import linecache
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import EllipsisType
 from typing import Any, Final, NoReturn
 
@@ -21,12 +21,15 @@ from weft.compiler.ir.dtypes import dtype as as_dtype
 from weft.compiler.ir.errors import ShapeError, TraceError, WeftError
 from weft.compiler.ir.graph import Constant, Parameter, Result, Value
 from weft.compiler.ir.types import Shape
-from weft.frontends import tree, views
+from weft.frontends import choosing, tree, views
 from weft.frontends.arguments import Scalar
+from weft.frontends.asking import CONVERTED, INTO_NUMPY, array_asked_for, is_store
+from weft.frontends.flow.asked import conversion
 from weft.frontends.functions import core, indexing
 from weft.frontends.functions.namespace import BY_NUMPY, GENERALISED, MAIN
 from weft.frontends.functions.refusals import attribute_refusal, refusal
 from weft.frontends.functions.ufuncs import apply_operator, apply_ufunc, emitter
+from weft.frontends.selected import positions, rows_of
 from weft.frontends.trace import (
     ArrayLike,
     Trace,
@@ -46,11 +49,13 @@ _IN_PLACE: Final = frozenset(
 )
 """NumPy functions that write to their first argument."""
 
-_INTO_NUMPY: Final = (
-    "; to write it into an array, make that with weft.numpy.zeros or np.zeros_like(x)"
-)
-
-_CONVERTED: Final = "; or let Weft do so: wf.jit(f, control_flow=True)"
+_PLACES: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "nonzero": positions,
+    "where": positions,
+    "flatnonzero": lambda a: positions(a.reshape(-1))[0],
+    "argwhere": lambda a: rows_of(positions(a)),
+}
+"""NumPy functions whose results have a size that depends on values."""
 
 _OPERANDS: Final = (Tracer, np.ndarray, np.generic, bool, int, float, complex, Dim, list)
 
@@ -224,6 +229,8 @@ class TracedArray(Viewed):
     # --- indexing ---
 
     def __getitem__(self, key: Any) -> Any:
+        if choosing.is_choosing(key):
+            return located(choosing.chosen, self, key)
         value = located(indexing.getitem, self, key)
         if not _is_basic(key) or not value.type.shape:
             return current_trace().wrap(value)
@@ -235,7 +242,8 @@ class TracedArray(Viewed):
 
     def __setitem__(self, key: Any, new: ArrayLike) -> None:
         self._require_writable(f"x = x.at[{_key_text(key)}].set(...)")
-        value = located(indexing.update, self, key, new)
+        write = choosing.written if choosing.is_choosing(key) else indexing.update
+        value = located(write, self, key, new)
         self.assign(value, f"x = x.at[{_key_text(key)}].set(...)")
 
     @property
@@ -318,6 +326,8 @@ class TracedArray(Viewed):
                 f"numpy.{name} writes to a NumPy array from inside a trace; make it with "
                 f"weft.numpy.zeros or np.zeros_like(x), or use the result of weft.numpy.{name}"
             )
+        if name in _PLACES and len(args) == 1 and not kwargs and isinstance(args[0], TracedArray):
+            return located(_PLACES[name], args[0])
         base = args[0] if args and isinstance(args[0], TracedArray) else None
         if base is not None and name in views.FUNCTIONS:
             view_by = functools.partial(base.view_by, ours, name)
@@ -340,24 +350,36 @@ class TracedArray(Viewed):
             "assert": "a check on the result outside of the traced function",
         }.get(construct, "np.where, np.logical_and/or/not or wf.cond")
         what = f"a Python `{construct}`" if construct else "a Python bool"
-        is_convertible = construct and construct != "assert"
-        self._refuse(what, hint + (_CONVERTED if is_convertible else ""))
+        self._refuse(what, hint + ("" if construct == "assert" else CONVERTED))
 
     def __index__(self) -> int:
         self._refuse(
             "an int (in range(), a shape, or a Python list index)",
             "wf.fori_loop or wf.scan for a loop, weft.numpy.stack(items)[i] or wf.switch for a "
-            "list, or make the argument static (static_argnames=...)" + _CONVERTED,
+            "list, or make the argument static (static_argnames=...)" + CONVERTED,
         )
 
     def __int__(self) -> int:
-        self._refuse("int()", 'x.astype("int64")' + _INTO_NUMPY)
+        self._refuse_number("int()", 'x.astype("int64")')
 
     def __float__(self) -> float:
-        self._refuse("float()", 'x.astype("float64"), or leave it an array' + _INTO_NUMPY)
+        self._refuse_number("float()", 'x.astype("float64"), or leave it an array')
 
     def __complex__(self) -> complex:
-        self._refuse("complex()", 'x.astype("complex128")' + _INTO_NUMPY)
+        self._refuse_number("complex()", 'x.astype("complex128")')
+
+    def _refuse_number(self, what: str, instead: str) -> NoReturn:
+        place = user_line()
+        if place is not None and is_store(place):
+            self._refuse(
+                f"the write to {place.expression}, of a NumPy array,", INTO_NUMPY + CONVERTED
+            )
+        self._refuse(what, instead + CONVERTED)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        if digits is None:
+            return self._refuse_number("round()", "np.rint(x)")
+        return self.round(digits)
 
     def item(self, *_: Any) -> Scalar:
         """Refused: the value is not known while tracing."""
@@ -374,16 +396,14 @@ class TracedArray(Viewed):
                 # What is a mere object to NumPy, SciPy leaves to its own operator.
                 return np.empty((), object)
             self._refuse("an operator of SciPy's sparse array", "wf.sparse.asarray(S) in its place")
-        self._refuse(
-            "a NumPy array (np.array, np.asarray, or a function outside NumPy's dispatch)",
-            "weft.numpy.asarray / weft.numpy.stack, or the function of the same name in "
-            "weft.numpy; to index a NumPy array with it, weft.numpy.asarray(table)[i]",
-        )
+        self._refuse(*array_asked_for(user_line(), asking))
 
     def _refuse(self, what: str, instead: str) -> NoReturn:
         trace = find_trace()
         if trace is None or self.home.finished:
             raise leaked(self)
+        if conversion.get() is not None:
+            instead = instead.removesuffix(CONVERTED)
         raise TraceError(
             f"{what} needs the value of {self.type} ({_describe(self._value)}), which is only "
             "known when the "

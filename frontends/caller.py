@@ -18,6 +18,7 @@ _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _INTERNAL: Final = (
     *(os.path.join(_PACKAGE, part) + os.sep for part in ("compiler", "frontends", "runtime")),
     os.path.dirname(os.path.abspath(np.__file__)) + os.sep,
+    os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(np.__file__))), "scipy") + os.sep,
     os.path.abspath(contextlib.__file__),
 )
 

@@ -22,6 +22,7 @@ from weft.frontends import recording, tree
 from weft.frontends.array import TracedArray
 from weft.frontends.functions.namespace import MAIN
 from weft.frontends.recording import NumPyArray, Recording
+from weft.frontends.selected import Selected
 from weft.frontends.trace import Trace, Tracer, find_trace, located
 from weft.runtime.signatures import Unsupported
 
@@ -52,6 +53,8 @@ def _gathered(
         given = _replaced((args, kwargs), lambda leaf: _recorded(leaf, record))
         result = located(function, *given[0], **given[1])
         leaves, treedef = tree.flatten(result)
+        if any(isinstance(leaf, Selected) for leaf in leaves):
+            raise TraceError("the size of the result depends on values")
         made = [_waiting(leaf, record) if isinstance(leaf, Tracer) else leaf for leaf in leaves]
     return tree.unflatten(treedef, made)
 
@@ -559,11 +562,17 @@ def _update(tracer: Any, key: Any, kind: str, args: Any, kwargs: Any) -> Any:
 
 
 def _apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any) -> Any:
-    return _any_tracer((inputs, kwargs)).__array_ufunc__(ufunc, method, *inputs, **kwargs)
+    tracer = _any_tracer((inputs, kwargs))
+    if tracer is None:  # all values are known: NumPy computes
+        return getattr(ufunc, method)(*inputs, **kwargs)
+    return tracer.__array_ufunc__(ufunc, method, *inputs, **kwargs)
 
 
 def _apply_function(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    return _any_tracer((args, kwargs)).__array_function__(function, (), args, kwargs)
+    tracer = _any_tracer((args, kwargs))
+    if tracer is None:
+        return function(*args, **kwargs)
+    return tracer.__array_function__(function, (), args, kwargs)
 
 
 def _any_tracer(arguments: Any) -> Any:
@@ -576,4 +585,4 @@ def _any_tracer(arguments: Any) -> Any:
             stack.extend(item)
         elif isinstance(item, dict):
             stack.extend(item.values())
-    raise TraceError("no array is among the arguments")
+    return None

@@ -278,12 +278,14 @@ class Trace(Builder):
 
     def _lift_sequence(self, operand: Any, dtype: DType | None) -> Value:
         if _holds_tracer(operand):
-            raise self.error(
-                "a list that holds traced arrays is used as an array; join them with "
-                "weft.numpy.stack or np.stack"
-            )
+            # Joining is written with functions that lift.
+            from weft.frontends.functions.pieces import as_value
+
+            return as_value(operand, dtype)
         try:
             array = np.asarray(operand)
+        except WeftError:
+            raise
         except (ValueError, TypeError):
             array = np.asarray(None)
         if not is_supported(array.dtype):

@@ -12,6 +12,7 @@ from weft.compiler.record import record
 from weft.frontends import tree
 from weft.frontends.arguments import Call, Signature, short
 from weft.frontends.array import start_trace
+from weft.frontends.asking import told
 from weft.frontends.flow.asked import asked, prepared
 from weft.frontends.trace import Trace
 
@@ -47,7 +48,13 @@ def run(function: Callable[..., Any], call: Call, values: Sequence[Any]) -> Any:
             positional[place] = value
         else:
             kwargs[place] = value
-    return prepared(function)(*positional, **kwargs)
+    try:
+        return prepared(function)(*positional, **kwargs)
+    except (TypeError, ValueError) as error:
+        better = told(error)
+        if better is error:
+            raise
+        raise better from None
 
 
 def lift_results(result: Any, trace: Trace, name: str) -> tuple[list[Value], tree.TreeDef]:

@@ -24,6 +24,7 @@ from weft.frontends.functions import core, indexing, reducing, reductions
 from weft.frontends.functions.along import element, move, stretch
 from weft.frontends.functions.loops import scan_rows
 from weft.frontends.functions.pieces import (
+    checked,
     flat,
     gather_axis,
     iota,
@@ -271,7 +272,7 @@ def _pieces_by_mask(ufunc: np.ufunc, value: Value, index: Value, axis: int, dtyp
         )
     lines = move(value, axis, value.type.rank - 1)
     size, count = lines.type.shape[-1], index.type.shape[0]
-    begin = core.cast(index, dtypes.i64)
+    begin = checked(index, size)
     end_of_all = core.broadcast_value(core.size_value(size, dtypes.i64), (1,))
     following = join([slice_axis(begin, 0, 1, count), end_of_all], 0)
     single = add(begin, constant(1, dtypes.i64))

@@ -14,12 +14,15 @@ import numpy as np
 
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.graph import Constant
+from weft.frontends.flow import libraries
 from weft.frontends.flow.asked import conversion
 from weft.frontends.flow.iteration import Enumerated, TracedRange, Zipped
 from weft.frontends.flow.logic import and_, or_
 from weft.frontends.flow.parts import adopted, is_array, is_traced, truth
-from weft.frontends.functions import core
+from weft.frontends.functions import core, index_tricks
+from weft.frontends.functions.mapping import vectorize
 from weft.frontends.functions.namespace import BY_NUMPY
+from weft.frontends.selected import Selected
 from weft.frontends.trace import Tracer, find_trace, located
 
 _PLAIN: Final = (types.BuiltinFunctionType, types.BuiltinMethodType)
@@ -45,6 +48,8 @@ def call(function: Any) -> Any:
         return function
     if isinstance(function, type):
         return _BUILTINS.get(function) or _scalar_type(function)
+    if libraries.is_scipys(function):
+        return functools.partial(_call_scipy, function)
     if isinstance(function, _PLAIN):
         if function.__module__ == "math":
             return functools.partial(_math, function)
@@ -83,6 +88,8 @@ def item(container: Any, key: Any) -> Any:
     """
     if not _holds_traced(key):
         return container[key]
+    if container is np.c_ or container is np.r_:
+        return (index_tricks.c_ if container is np.c_ else index_tricks.r_)[key]
     if isinstance(container, np.ndarray):
         return core.wrap(core.lift(container))[key]  # type: ignore[index]
     if isinstance(container, list | tuple) and container and isinstance(key, Tracer):
@@ -96,15 +103,20 @@ def _holds_traced(value: Any) -> bool:
         return _holds_traced((value.start, value.stop, value.step))
     if isinstance(value, tuple | list):
         return any(_holds_traced(part) for part in value)
-    return isinstance(value, Tracer) and is_traced(value)
+    return isinstance(value, Selected) or (isinstance(value, Tracer) and is_traced(value))
 
 
 # --- NumPy ----------------------------------------------------------------------------------------
 
 
 def _numpy(function: Any) -> Any:
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.ndarray):
+        return functools.partial(_call_method, function)
+    if isinstance(owner, np.ufunc):
+        return functools.partial(_call_numpy, function)
     if isinstance(function, types.BuiltinMethodType) and not isinstance(
-        getattr(function, "__self__", None), types.ModuleType | type(None)
+        owner, types.ModuleType | type(None)
     ):
         return function  # a method of an object
     return functools.partial(_call_numpy, function)
@@ -124,7 +136,45 @@ def _call_numpy(function: Any, *args: Any, **kwargs: Any) -> Any:
         wants_ours = wants_ours or (is_like and _is_inexact_like(given[0], kwargs))
         if wants_ours and function in BY_NUMPY:
             return located(BY_NUMPY[function], *given, **kwargs)
-    return function(*given, **kwargs)
+    held = next((found for arg in given if (found := _traced_in_list(arg)) is not None), None)
+    if held is None or any(isinstance(arg, Tracer) for arg in given):
+        return function(*given, **kwargs)
+    return _call_on_lists(held, function, given, kwargs)
+
+
+def _call_method(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """A method of a NumPy array, which cannot take traced arguments: that of a traced one does."""
+    if not _holds_traced([*args, *kwargs.values()]):
+        return function(*args, **kwargs)
+    return getattr(core.wrap(core.lift(function.__self__)), function.__name__)(*args, **kwargs)
+
+
+def _traced_in_list(items: Any) -> Any:
+    """Something traced that a list or tuple holds, or None."""
+    parts = items if isinstance(items, list | tuple) else ()
+    for part in parts:
+        found = part if isinstance(part, Tracer) else _traced_in_list(part)
+        if found is not None:
+            return found
+    return None
+
+
+def _call_on_lists(held: Any, function: Any, given: list[Any], kwargs: Mapping[str, Any]) -> Any:
+    """NumPy's function on lists that hold traced values, into which NumPy would not look."""
+    owner = getattr(function, "__self__", None)
+    ufunc = owner if isinstance(owner, np.ufunc) else function
+    if isinstance(ufunc, np.ufunc):
+        method = function.__name__ if ufunc is owner else "__call__"
+        return held.__array_ufunc__(ufunc, method, *given, **kwargs)
+    if function not in BY_NUMPY:
+        return function(*given, **kwargs)
+    return held.__array_function__(function, (), tuple(given), dict(kwargs))
+
+
+def _call_scipy(function: Any, *args: Any, **kwargs: Any) -> Any:
+    if isinstance(function, np.ufunc) or not _holds_traced([*args, *kwargs.values()]):
+        return function(*args, **kwargs)
+    return (libraries.traced_version(function) or function)(*args, **kwargs)
 
 
 def _is_inexact(function: Any, given: list[Any], kwargs: Mapping[str, Any]) -> bool:
@@ -253,6 +303,8 @@ def _round(number: Any, ndigits: Any = None) -> Any:
 def _extreme(plain: Any, is_better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def choose(*args: Any, **kwargs: Any) -> Any:
         given = args[0] if len(args) == 1 else args
+        if isinstance(given, Selected):
+            return getattr(np, plain.__name__)(given)
         items = list(given) if not isinstance(given, Tracer) else [given]
         if kwargs or not any(is_traced(item) for item in items):
             return plain(*args, **kwargs)
@@ -272,7 +324,11 @@ def _extreme(plain: Any, is_better: Callable[[Any, Any], Any]) -> Callable[..., 
 
 
 def _is_array(value: Any) -> bool:
-    return isinstance(value, Tracer) and bool(value.type.shape)
+    return isinstance(value, Selected) or (isinstance(value, Tracer) and bool(value.type.shape))
+
+
+def _len(value: Any) -> Any:
+    return value.shape[0] if isinstance(value, Selected) else builtins.len(value)
 
 
 def _any(iterable: Any) -> Any:
@@ -305,6 +361,7 @@ def _with_converted(function: Any) -> Callable[..., Any]:
 
 
 _BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
+    np.vectorize: vectorize,
     builtins.all: _all,
     builtins.any: _any,
     builtins.bool: _bool,
@@ -312,6 +369,7 @@ _BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.filter: _with_converted(builtins.filter),
     builtins.float: _float,
     builtins.int: _int,
+    builtins.len: _len,
     builtins.map: _with_converted(builtins.map),
     builtins.max: _extreme(builtins.max, lambda item, best: item > best),
     builtins.min: _extreme(builtins.min, lambda item, best: item < best),

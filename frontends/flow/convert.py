@@ -151,12 +151,16 @@ def _compiled(key: _Key) -> types.CodeType:
     else:
         inner = made
     parameters = [ast.arg(name) for name in (*code.co_freevars, RUNTIME)]
+    body = [inner]
+    if isinstance(made, ast.FunctionDef) and made.name not in code.co_freevars:
+        # Its own name, in a recursion, is what the module has by that name.
+        body.insert(0, ast.Global([made.name]))
     around: ast.stmt = ast.FunctionDef(
         name="weft_around",
         args=ast.arguments(
             posonlyargs=[], args=parameters, kwonlyargs=[], kw_defaults=[], defaults=[]
         ),
-        body=[inner],
+        body=body,
         decorator_list=[],
         **_TYPE_PARAMETERS,
     )

@@ -58,6 +58,15 @@ def or_(*operands: Later) -> Any:
     return left
 
 
+def tested(operand: Any) -> Any:
+    """An operand of `and` or `or` of which only the truth matters: a traced one becomes a bool, so
+    numbers and bools may be mixed.
+    """
+    return (
+        core.wrap(truth(operand, "an operand of `and` or `or`")) if is_traced(operand) else operand
+    )
+
+
 def not_(operand: Any) -> Any:
     """`not a`."""
     if not is_traced(operand):

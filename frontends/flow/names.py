@@ -11,6 +11,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
 SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+WRITING: Final = frozenset(
+    ("at", "copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")
+)
+"""Functions of NumPy that write to their first argument."""
+
 Nodes: TypeAlias = ast.AST | Iterable[ast.AST]
 
 
@@ -60,7 +65,7 @@ def rebound(nodes: Nodes) -> set[str]:
 
 
 def changed(nodes: Nodes) -> set[str]:
-    """The names whose objects statements write to: `x[i] = v`, `x += v`."""
+    """The names whose objects statements write to: `x[i] = v`, `x += v`, `np.add.at(x, i, v)`."""
     names: set[str] = set()
     for node in within(nodes):
         target: ast.AST | None = None
@@ -68,11 +73,23 @@ def changed(nodes: Nodes) -> set[str]:
             target = node.target
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
             target = node
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            target = written_by(node.value)
         while isinstance(target, ast.Subscript | ast.Attribute | ast.Starred):
             target = target.value
         if isinstance(target, ast.Name):
             names.add(target.id)
     return names
+
+
+def written_by(call: ast.Call) -> ast.Name | None:
+    """The variable whose array a call writes to, as far as its text tells."""
+    targets = [word.value for word in call.keywords if word.arg == "out"]
+    if isinstance(call.func, ast.Attribute) and call.func.attr in WRITING:
+        targets += call.args[:1]
+    elif isinstance(call.func, ast.Attribute) and call.func.attr == "fill":
+        targets.append(call.func.value)
+    return next((target for target in targets if isinstance(target, ast.Name)), None)
 
 
 def attributes(nodes: Nodes) -> set[str]:

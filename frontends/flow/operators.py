@@ -6,7 +6,7 @@ import builtins
 
 from weft.frontends.flow.branches import if_, if_expression
 from weft.frontends.flow.calls import call, item, raising, writable
-from weft.frontends.flow.logic import and_, compare, not_, or_
+from weft.frontends.flow.logic import and_, compare, not_, or_, tested
 from weft.frontends.flow.loops import for_, while_
 
 slice_ = builtins.slice
@@ -23,6 +23,7 @@ __all__ = [
     "or_",
     "raising",
     "slice_",
+    "tested",
     "while_",
     "writable",
 ]

@@ -142,7 +142,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
         listed = self._names(node, [*node.body, *node.orelse])
-        test = self.visit(node.test)
+        test = self._test(node.test)
         then, otherwise = self._part(node.body, node), self._part(node.orelse, node)
         call = _call("if_", test, _load(then.name), _load(otherwise.name), listed)
         return [then, otherwise, _at(ast.Expr(call), test)]
@@ -152,7 +152,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> list[ast.stmt]:
         listed = self._names(node, [*node.body, node.test])
-        test = self.visit(node.test)
+        test = self._test(node.test)
         goes_on = self._part([], node)
         goes_on.body = [_at(ast.Return(test), test)]
         body = self._part(node.body, node)
@@ -189,6 +189,36 @@ class _Rewriter(ast.NodeTransformer):
         else:
             self.generic_visit(target)
         return target
+
+    def visit_Expr(self, node: ast.Expr) -> list[ast.stmt]:
+        call = node.value
+        target = names.written_by(call) if isinstance(call, ast.Call) else None
+        if target is None or target.id not in self._own or not isinstance(call, ast.Call):
+            self.generic_visit(node)
+            return [node]
+        return self._write_by_call(node, call, target.id)
+
+    def _write_by_call(self, node: ast.Expr, call: ast.Call, name: str) -> list[ast.stmt]:
+        """`np.add.at(x, i, v)`, after x was made an array that can be written to while tracing."""
+        made: list[ast.stmt] = []
+
+        def kept(argument: ast.expr) -> ast.expr:
+            if isinstance(argument, ast.Name | ast.Constant | ast.Starred):
+                return argument
+            value = self._fresh()
+            target = ast.Name(value, ast.Store())
+            made.append(_at(ast.Assign([target], self.visit(argument)), argument))
+            return _at(_load(value), argument)
+
+        call.args = [kept(argument) for argument in call.args]
+        for word in call.keywords:
+            word.value = kept(word.value)
+        others = [*call.args, *[word.value for word in call.keywords]]
+        given: list[ast.expr] = [
+            _at(_load(a.id), a) for a in others if isinstance(a, ast.Name) and a.id != name
+        ]
+        self.generic_visit(node)
+        return [*made, self._adopt(name, given, node), node]
 
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
         if isinstance(node.target, ast.Name) and node.target.id in self._own:
@@ -285,13 +315,28 @@ class _Rewriter(ast.NodeTransformer):
         return _at(_call(name, *[_later(self.visit(value)) for value in node.values]), node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        if isinstance(node.op, ast.Not):
+            return _at(_call("not_", self._test(node.operand)), node)
         self.generic_visit(node)
-        return _at(_call("not_", node.operand), node) if isinstance(node.op, ast.Not) else node
+        return node
+
+    def _test(self, node: ast.expr) -> ast.expr:
+        """An expression of which only the truth matters."""
+        if not isinstance(node, ast.BoolOp) or names.has_walrus(node):
+            visited: ast.expr = self.visit(node)
+            return visited
+        name = "and_" if isinstance(node.op, ast.And) else "or_"
+        parts = [_at(_call("tested", self._test(value)), value) for value in node.values]
+        return _at(_call(name, *[_later(part) for part in parts]), node)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         if names.has_walrus(node):
             return self._unmoved(node)
-        test, then, otherwise = [self.visit(p) for p in (node.test, node.body, node.orelse)]
+        test, then, otherwise = (
+            self._test(node.test),
+            self.visit(node.body),
+            self.visit(node.orelse),
+        )
         return _at(_call("if_expression", test, _later(then), _later(otherwise)), node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:

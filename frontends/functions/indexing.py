@@ -8,6 +8,7 @@ steps.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,7 +119,7 @@ def _write_windows(
 def parse_key(array_shape: Shape, key: Any) -> Key:
     """Bring a key to one entry per axis."""
     items = list(key) if isinstance(key, tuple) else [key]
-    items = [_stacked(item) if isinstance(item, list) else item for item in items]
+    items = [_stacked(i) if isinstance(i, list | tuple | range) else i for i in items]
     mask = _traced_mask(items, array_shape)
     if mask is not None:
         return Key(mask=mask)
@@ -140,10 +141,10 @@ def parse_key(array_shape: Shape, key: Any) -> Key:
     return parsed
 
 
-def _stacked(item: list[Any]) -> Any:
-    """A list as an index; traced numbers in it are joined."""
+def _stacked(item: Sequence[Any]) -> Any:
+    """A list, tuple or range as an index; traced numbers in it are joined."""
     if not any(isinstance(part, Tracer) for part in item):
-        return item
+        return list(item)
     return current_trace().wrap(as_value(item, None))
 
 

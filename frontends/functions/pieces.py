@@ -19,7 +19,7 @@ from weft.compiler.ir.graph import Constant, Value
 from weft.compiler.ir.types import Shape, format_shape
 from weft.compiler.ops import indexing
 from weft.compiler.ops import shape as shape_ops
-from weft.frontends.functions.core import lift, reshape, trace_error, transpose
+from weft.frontends.functions.core import cast, lift, reshape, trace_error, transpose
 from weft.frontends.trace import ArrayLike, Tracer, type_of_operand
 
 Positions = np.ndarray[Any, np.dtype[np.int64]]
@@ -118,6 +118,16 @@ def gather_axis(value: Value, index: Value, axis: int, mode: str = "raise") -> V
     rank = index.type.rank
     kept = list(range(rank, gathered.type.rank))
     return transpose(gathered, [*kept[:axis], *range(rank), *kept[axis:]])
+
+
+def checked(index: Value, size: Size, *, from_end: bool = False) -> Value:
+    """Integer indices as i64 from 0 on; one outside of an axis of this size is an error when the
+    program runs. Negative ones are outside, or count `from_end`.
+    """
+    places = cast(index, dtypes.i64)
+    if not from_end:
+        places = cast(places, dtypes.u64)  # negative ones become huge
+    return gather_axis(iota((size,), 0), places, 0)
 
 
 def pick(value: Value, positions: Positions, axis: int) -> Value:

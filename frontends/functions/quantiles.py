@@ -30,12 +30,13 @@ from weft.compiler.ops.arithmetic import (
     floor_divide,
     minimum,
     mul,
+    remainder,
     round_,
     sub,
 )
 from weft.compiler.ops.common import drop_axes
 from weft.compiler.ops.indexing import gather
-from weft.compiler.ops.logic import eq, ge, is_nan, not_, select
+from weft.compiler.ops.logic import and_, eq, ge, is_nan, ne, not_, select
 from weft.compiler.record import record
 from weft.frontends.functions.along import element, stretch
 from weft.frontends.functions.core import (
@@ -116,7 +117,7 @@ def quantile(
     *,
     weights: None = None,
 ) -> Tracer:
-    """As `numpy.quantile`, with all methods but three of the discontinuous ones."""
+    """As `numpy.quantile`, without weights."""
     check_no("quantile", out=out, weights=weights)
     return wrap(_quantile(a, q, 1, axis, method, keepdims, ignores_nan=False))
 
@@ -193,6 +194,28 @@ def _midpoint(q: Value, last: Value) -> Value:
     return mul(add(floor(place), ceil(place)), constant(0.5, q.type.dtype))
 
 
+def _ranked(q: Value, last: Value, shift: float) -> Value:
+    """n*q - shift, with n = last + 1."""
+    dtype = q.type.dtype
+    return sub(mul(q, add(last, constant(1, dtype))), constant(shift, dtype))
+
+
+def _averaged(q: Value, last: Value) -> Value:
+    """Where the distribution function reaches q; half-way to the next one if it stays there."""
+    place = _ranked(q, last, 1)
+    above = ceil(place)
+    return select(eq(place, above), add(place, constant(0.5, q.type.dtype)), above)
+
+
+def _closest(q: Value, last: Value) -> Value:
+    """The nearest element, of two the one of even rank, which is an odd place."""
+    place = _ranked(q, last, 1.5)
+    above, two = ceil(place), constant(2, q.type.dtype)
+    is_odd = ne(remainder(above, two), constant(0, q.type.dtype))
+    is_tie = eq(place, above)
+    return select(and_(is_tie, not_(is_odd)), add(above, constant(1, q.type.dtype)), above)
+
+
 _POSITIONS: Final[Mapping[str, Callable[[Value, Value], Value]]] = MappingProxyType(
     {
         "linear": _linear,
@@ -205,9 +228,12 @@ _POSITIONS: Final[Mapping[str, Callable[[Value, Value], Value]]] = MappingProxyT
         "median_unbiased": _between(1 / 3, 1 / 3),
         "normal_unbiased": _between(3 / 8, 3 / 8),
         "interpolated_inverted_cdf": _between(0, 1),
+        "inverted_cdf": lambda q, last: ceil(_ranked(q, last, 1)),
+        "averaged_inverted_cdf": _averaged,
+        "closest_observation": _closest,
     }
 )
-_WHOLE: Final = ("lower", "higher", "nearest")
+_WHOLE: Final = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
 
 
 @lru_cache(maxsize=256)
@@ -332,7 +358,7 @@ def _with_nan(found: Value, rows: _Rows) -> Value:
 def _read(rows: _Rows, q: Value, method: str, result: DType) -> Value:
     """The quantiles of sorted rows, with the axes of q in front."""
     if rows.count == 0:
-        return full((*q.type.shape, *rows.rest), math.nan, result)
+        return full((*q.type.shape, *rows.rest), math.nan, inexact_dtype(result))
     last = size_value(rows.count - 1, q.type.dtype)
     return _with_nan(_interpolate(rows, q, last, method, result, 0), rows)
 
@@ -341,7 +367,7 @@ def _read_numbers(rows: _Rows, q: Value, method: str, result: DType) -> Value:
     """As `_read`, of the elements that are not NaN, whose count differs from row to row."""
     batch = rows.rest
     if rows.count == 0:
-        return full((*q.type.shape, *batch), math.nan, result)
+        return full((*q.type.shape, *batch), math.nan, inexact_dtype(result))
     target = (*batch, *q.type.shape)
     of_rows, of_q = range(len(batch)), range(len(batch), len(target))
     counted = cast(not_(is_nan(rows.values)), q.type.dtype)

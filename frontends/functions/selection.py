@@ -34,6 +34,7 @@ from weft.frontends.functions.core import (
 from weft.frontends.functions.manipulation import stretch
 from weft.frontends.functions.pieces import (
     as_value,
+    checked,
     flat,
     gather_axis,
     pick,
@@ -222,7 +223,7 @@ def _take_known(value: Value, index: np.ndarray[Any, Any], axis: int) -> Value:
 
 
 def unravel_index(indices: ArrayLike, shape: Any, order: str = "C") -> tuple[Tracer, ...]:
-    """As `numpy.unravel_index`; that traced indices lie inside the shape is not checked."""
+    """As `numpy.unravel_index`; a traced index outside of the shape is an error when it runs."""
     sizes, value = as_shape(shape), integers(indices)
     if isinstance(value, Constant) and value.array.size:
         least, most, count = value.array.min(), value.array.max(), product(sizes)
@@ -231,7 +232,8 @@ def unravel_index(indices: ArrayLike, shape: Any, order: str = "C") -> tuple[Tra
                 f"index {least if least < 0 else most} is out of bounds for an array of shape "
                 f"{format_shape(sizes)}"
             )
-    position = cast(value, dtypes.i64)
+    is_known = isinstance(value, Constant)
+    position = cast(value, dtypes.i64) if is_known else checked(value, product(sizes))
     if _require_order(order) == "F":
         return tuple([wrap(index) for index in unravel(position, sizes[::-1])[::-1]])
     return tuple([wrap(index) for index in unravel(position, sizes)])
@@ -240,7 +242,7 @@ def unravel_index(indices: ArrayLike, shape: Any, order: str = "C") -> tuple[Tra
 def ravel_multi_index(
     multi_index: Any, dims: Any, mode: str | Sequence[str] = "raise", order: str = "C"
 ) -> Tracer:
-    """As `numpy.ravel_multi_index`; mode "raise" does not check traced indices."""
+    """As `numpy.ravel_multi_index`; a traced index out of range is an error when it runs."""
     sizes = as_shape(dims)
     given = unstack_value(lift(multi_index)) if _is_array(multi_index) else multi_index
     parts = [integers(wrap(p) if isinstance(p, Value) else p) for p in given]
@@ -263,7 +265,8 @@ def _in_range(index: Value, size: Size, mode: str) -> Value:
     if known is not None and mode == "raise" and isinstance(size, int):
         if ((known < 0) | (known >= size)).any():
             raise BoundsError(f"ravel_multi_index: an index is out of bounds for size {size}")
-    return wrapped(index, size, mode)
+    is_checked = known is None and mode == "raise"
+    return checked(index, size) if is_checked else wrapped(index, size, mode)
 
 
 def unravel(position: Value, sizes: Shape) -> list[Value]:

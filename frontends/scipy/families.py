@@ -40,7 +40,10 @@ class Continuous:
             scale = rest[0] if rest else scale
         x, loc, scale, *parameters = spread(x, loc, scale, *given[:count])
         safe = inside(scale > 0, scale, 1.0)
-        return (x - loc) / safe, safe, scale > 0, parameters
+        z = (x - loc) / safe
+        # Comparisons with the edges of a support would take NaN for a number outside of it.
+        is_right = (scale > 0) & ~np.isnan(z)
+        return z, safe, is_right, parameters
 
     def _count(self, function: Function) -> int:
         return function.__code__.co_argcount - 1
@@ -110,6 +113,10 @@ class Continuous:
 
         return eager(computed)()
 
+    def isf(self, q: Any, *args: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+        """The number that is exceeded with that probability."""
+        return eager(lambda: self.ppf(np.subtract(1, q), *args, loc=loc, scale=scale))()
+
 
 class Discrete:
     """A distribution of whole numbers; others have probability 0."""
@@ -132,7 +139,8 @@ class Discrete:
     def _logpmf(self, k: Any, args: tuple[Any, ...], loc: Any) -> Any:
         k, shapes = self._shifted(k, args, loc)
         is_whole = np.floor(k) == k
-        return np.where(is_whole, self._mass(k, *shapes), -np.inf).astype(k.dtype)
+        made = np.where(is_whole, self._mass(k, *shapes), -np.inf)
+        return np.where(np.isnan(k), np.nan, made).astype(k.dtype)
 
     def _shifted(self, k: Any, args: tuple[Any, ...], loc: Any) -> tuple[Any, list[Any]]:
         given = list(args)
@@ -153,6 +161,11 @@ class Discrete:
         def computed() -> Any:
             number, shapes = self._shifted(k, args, loc)
             assert self._cdf is not None
-            return self._cdf(np.floor(number), *shapes).astype(number.dtype)
+            made = self._cdf(np.floor(number), *shapes)
+            return np.where(np.isnan(number), np.nan, made).astype(number.dtype)
 
         return eager(computed)()
+
+    def sf(self, k: Any, *args: Any, loc: Any = 0.0) -> Any:
+        """The probability of more."""
+        return eager(lambda: 1 - self.cdf(k, *args, loc=loc))()

@@ -16,6 +16,7 @@ from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ops.convolution import convolution
 from weft.frontends.eager import eager
 from weft.frontends.functions.core import lift, normalize_axis, reshape, trace_error, wrap
+from weft.frontends.scipy import splines
 from weft.frontends.scipy.floats import float_dtype, traced
 from weft.frontends.trace import ArrayLike
 
@@ -45,6 +46,8 @@ _PADDING: Final[dict[str, Any]] = {
     "grid-wrap": "wrap",
 }
 """From SciPy's names of how an image goes on beyond its edges to NumPy's."""
+
+_BORDER: Final = 12  # as many pixels as SciPy adds
 
 
 # --- filters ------------------------------------------------------------------------------------
@@ -320,17 +323,17 @@ def map_coordinates(
     input: ArrayLike,
     coordinates: Any,
     output: None = None,
-    order: int = 1,
+    order: int = 3,
     mode: str = "constant",
     cval: ArrayLike = 0.0,
     prefilter: bool = True,
 ) -> Any:
-    """As `scipy.ndimage.map_coordinates`, of order 0 or 1: the image between its pixels.
+    """As `scipy.ndimage.map_coordinates`: the image between its pixels, by splines.
 
-    Gradients flow to the image, and of order 1 to the coordinates.
+    Gradients flow to the image, and from order 1 on to the coordinates.
     """
-    if order not in (0, 1):
-        raise trace_error(f"map_coordinates: order is 0 or 1 in a trace, got {order}")
+    if order not in splines.ORDERS:
+        raise trace_error(f"map_coordinates: order is a whole number from 0 to 5, got {order}")
     if mode not in _PADDING:
         raise trace_error(f"mode is one of {', '.join(_PADDING)}, got {mode!r}")
     image = _image(input)
@@ -341,7 +344,11 @@ def map_coordinates(
     if mode == "wrap":
         periods = [max(size - 1, 1) for size in image.shape]
         places = [place - np.floor(place / p) * p for place, p in zip(places, periods, strict=True)]
-    nodes = [_nodes(place, order) for place in places]
+    if order > 1:
+        image, places = _splined(image, places, order if prefilter else 0, mode, cval)
+        # Where SciPy's filter has no ending of its own, the coefficients are mirrored.
+        mode = "mirror" if mode in ("constant", "wrap") else mode
+    nodes = [splines.weights(place, order) for place in places]
     total: Any = 0.0
     for corner in itertools.product(*nodes):
         weight = math.prod([node[1] for node in corner[1:]], start=corner[0][1])
@@ -351,22 +358,37 @@ def map_coordinates(
     return _rounded(total, input)
 
 
+def _splined(
+    image: Any, places: list[Any], order: int, mode: str, cval: ArrayLike
+) -> tuple[Any, list[Any]]:
+    """The coefficients of splines through an image, and places in them; order 0 leaves it as it is.
+
+    As in SciPy, an image that goes on by a constant is made larger, as its coefficients do not.
+    """
+    width = _BORDER if order and mode in ("nearest", "grid-constant") else 0
+    if width:
+        options: dict[str, Any] = {} if mode == "nearest" else {"constant_values": cval}
+        image = np.pad(image, width, _PADDING[mode], **options)
+        places = [place + width for place in places]
+    if mode == "nearest":
+        bounds = zip(places, image.shape, strict=True)
+        places = [np.clip(place, 0, size - 1) for place, size in bounds]
+    endings = {"reflect": "reflect", "grid-mirror": "reflect", "nearest": "reflect"}
+    ending = endings.get(mode, "grid-wrap" if mode == "grid-wrap" else "mirror")
+    for axis in range(image.ndim if order else 0):
+        line = traced(splines.inverse_filter(order))
+        # Along an axis of one pixel, that is the spline.
+        if image.shape[axis] > 1:
+            image = _along(image, line, axis, ending, 0.0, 0, image)
+    return image, places
+
+
 def _within(places: list[Any], shape: tuple[int, ...]) -> Any:
     """Whether places lie between the outermost pixels."""
     inside: Any = True
     for place, size in zip(places, shape, strict=True):
         inside = inside & (place >= 0) & (place <= size - 1)
     return inside
-
-
-def _nodes(place: Any, order: int) -> list[tuple[Any, Any]]:
-    """The pixels along one axis that a place is between, with their weights."""
-    if order == 0:
-        return [(np.floor(place + 0.5).astype("int64"), np.ones_like(place))]
-    below = np.floor(place)
-    rest = place - below
-    first = below.astype("int64")
-    return [(first, 1 - rest), (first + 1, rest)]
 
 
 def _pixels(image: Any, index: list[Any], mode: str, cval: ArrayLike) -> Any:

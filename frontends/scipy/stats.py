@@ -97,7 +97,13 @@ def _halfnorm_density(x: Any) -> Any:
     return np.where(x < 0, -np.inf, made)
 
 
-halfnorm = Continuous("halfnorm", _halfnorm_density)
+halfnorm = Continuous(
+    "halfnorm",
+    _halfnorm_density,
+    cdf=lambda x: 1 - normals.erfc(np.maximum(x, 0) * math.sqrt(0.5)),
+    sf=lambda x: normals.erfc(np.maximum(x, 0) * math.sqrt(0.5)),
+    ppf=lambda p: -normals.ndtri(0.5 - 0.5 * p),
+)
 
 
 def _t_density(x: Any, df: Any) -> Any:
@@ -143,7 +149,12 @@ def _invgamma_density(x: Any, a: Any) -> Any:
     return np.where(mask, -(a + 1) * np.log(safe) - 1 / safe - gammas.lgamma(a), -np.inf)
 
 
-invgamma = Continuous("invgamma", _invgamma_density)
+invgamma = Continuous(
+    "invgamma",
+    _invgamma_density,
+    cdf=lambda x, a: _gamma_sf(1 / inside(x > 0, x, 1.0), a) * (x > 0),
+    sf=lambda x, a: np.where(x > 0, _gamma_cdf(1 / inside(x > 0, x, 1.0), a), 1),
+)
 
 
 def _beta_density(x: Any, a: Any, b: Any) -> Any:
@@ -254,10 +265,9 @@ pareto = Continuous(
 
 
 def _rayleigh_density(x: Any) -> Any:
-    mask = x >= 0
     safe = inside(x > 0, x, 1.0)
-    made = np.where(x > 0, np.log(safe) - 0.5 * safe * safe, -np.inf)
-    return np.where(mask, made, -np.inf)
+    is_finite = (x > 0) & (x < np.inf)
+    return np.where(is_finite, np.log(safe) - 0.5 * safe * safe, -np.inf)
 
 
 rayleigh = Continuous(
@@ -301,7 +311,11 @@ def _log_mass(a: Any, b: Any) -> Any:
     return upper + np.log1p(-gap)
 
 
-truncnorm = Continuous("truncnorm", _truncnorm_density)
+def _truncnorm_cdf(x: Any, a: Any, b: Any) -> Any:
+    return np.exp(_log_mass(a, np.clip(x, a, b)) - _log_mass(a, b))
+
+
+truncnorm = Continuous("truncnorm", _truncnorm_density, cdf=_truncnorm_cdf)
 
 
 def _vonmises_density(x: Any, kappa: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from weft.compiler.ir.errors import ShapeError
 from weft.frontends import numpy as wnp
 from weft.frontends.functions import core
+from weft.frontends.functions.pieces import checked
 from weft.frontends.sparse.array import SparseArray, refusal, require_unique, traced
 
 
@@ -111,7 +112,7 @@ def element(array: SparseArray, key: Any) -> Any:
 def _position(item: Any, size: int) -> Any:
     if isinstance(item, int | np.integer):
         return core.normalize_axis(item, size) if -size <= item < size else _outside(item, size)
-    return np.where(item < 0, item + size, item)
+    return core.wrap(checked(core.lift(item), size, from_end=True))
 
 
 def _outside(item: Any, size: int) -> Any:

@@ -740,3 +740,73 @@ def writes_to_a_window(xs, k):
     for i in range(3):
         m[i : i + 2, i] = float(i)
     return m
+
+
+# --- what NumPy does not hand on ------------------------------------------------------------------
+
+
+@program(16.0, -3.0)
+def halving(x, n=4):
+    """Calls itself by its name in the module."""
+    if n == 0:
+        return x
+    return halving(x / 2 if x > 0 else x, n - 1)
+
+
+@program((VECTOR, LONG[:6]))
+def lists_of_traced_values(x, y):
+    numbers = [x[0], y[1]]
+    rows = np.maximum.reduce([x, y, x * 2]), np.sum([x, y], axis=0), np.lexsort([x, y])
+    outer = np.add.outer(numbers, [1.0, 2.0]), np.hypot(numbers, [3.0, 4.0])
+    means = np.median(numbers), np.average(numbers, weights=[1.0, 3.0]), np.linalg.norm(numbers)
+    return rows, outer, means, x[:2] + numbers, np.c_[x, y], np.r_[x, 1.0, y[0]]
+
+
+@program(VECTOR)
+def items_of_lists(x):
+    places = np.zeros((3, 2), dtype=int)
+    places[1] = (int(x[0]), 4)
+    places[2] = [7, int(x[3])]
+    return places, x[range(2)], x[(0, 2),]
+
+
+@program(VECTOR)
+def scipys_functions(x):
+    from scipy.linalg import toeplitz
+    from scipy.special import logsumexp
+    from scipy.stats import norm
+
+    half = np.vectorize(lambda v: v / 2 if v > 0 else v)
+    return logsumexp(x), norm.logpdf(x, 0.5), norm.cdf(x) * norm.ppf(0.75), toeplitz(x), half(x)
+
+
+@program((VECTOR, LONG[:6]))
+def writes_by_functions(x, y):
+    counts, table, sums = np.zeros((3, 3), dtype=int), np.arange(4), np.zeros(6)
+    places = np.floor(np.abs(x) % 3).astype(int)
+    np.add.at(counts, (places, places[::-1]), 1)
+    np.fill_diagonal(table.reshape(2, 2), 0)
+    np.add(x, y, out=sums)
+    flags = np.zeros(6, dtype=bool)
+    for k in range(20):
+        np.logical_or(flags, x > k, out=flags)
+        np.add.at(counts, (k % 3, places[0]), k)
+    return counts, table, sums, flags
+
+
+@program(VECTOR)
+def methods_of_numpys_arrays(x):
+    ones, order = np.arange(6), np.array([2, 0, 1])
+    return ones.dot(x), ones.searchsorted(x[:3]), order.take(np.argmax(x[:3])), ones.clip(0, x[3])
+
+
+@program((VECTOR, 2), (VECTOR, 0), (-VECTOR, 3))
+def numbers_among_conditions(x, n):
+    table = np.array([0, 3, 0, 1])
+    count = 0
+    if n and x[0] > 0 and table[n]:
+        count = 1
+    while n and (x[0] > 0 or table[n]):
+        count += 1
+        n = n - 1
+    return count, 1.0 if not (n or x[1] > 0) else 2.0

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import weft as wf
 
@@ -248,7 +249,39 @@ def numpy_table(x: Any, i: Any) -> Any:
     return np.arange(5.0)[i] * x
 
 
+def write_a_number(x: Any) -> Any:
+    table = np.zeros(3)
+    table[0] = x[0]
+    return table
+
+
+def write_a_row(x: Any) -> Any:
+    table = np.zeros((2, 3))
+    table[1] = x
+    return table
+
+
+def named_table(x: Any, i: Any) -> Any:
+    table = np.arange(5.0)
+    return table[i] * x
+
+
+def numpys_generator(x: Any) -> Any:
+    return np.random.default_rng(0).normal(x)
+
+
+def scipys_function(x: Any) -> Any:
+    return scipy.linalg.solve(np.eye(3), x)
+
+
+_WRITES = ("weft.numpy.zeros", "control_flow=True")
+
 CONVERSIONS: list[Bad] = [
+    Bad(write_a_number, (VECTOR,), ("the write to table[0]", *_WRITES)),
+    Bad(write_a_row, (VECTOR,), ("the write to table[1]", *_WRITES)),
+    Bad(named_table, (VECTOR, 1), ("the index of table", "control_flow=True")),
+    Bad(numpys_generator, (VECTOR,), ("numpy.random", "weft.random.normal(key")),
+    Bad(scipys_function, (VECTOR,), ("scipy.linalg", "weft.scipy.linalg", ": scipy.linalg.solve")),
     Bad(to_float, (VECTOR,), ("float()", "`x[0]`", 'x.astype("float64")', ": float(x[0])")),
     Bad(to_int, (VECTOR,), ("int()", "`x[0]`", 'x.astype("int64")')),
     Bad(to_bool, (VECTOR,), ("bool", "`x[0]`")),
@@ -542,9 +575,9 @@ def test_an_operand_that_is_no_array_is_refused(operand: Any) -> None:
             wf.jit(function)(VECTOR)
 
 
-def test_a_list_of_traced_arrays_is_no_array() -> None:
-    with pytest.raises(wf.TraceError, match=r"weft\.numpy\.stack or np\.stack"):
-        wf.jit(lambda x: x[:2] + [x[0], x[1]])(VECTOR)
+def test_a_list_of_traced_arrays_is_joined() -> None:
+    made = wf.jit(lambda x: x + [x[0], x[1], 1.0])(VECTOR)
+    np.testing.assert_array_equal(made, [2.0, 4.0, 4.0])
 
 
 # --- side effects ---------------------------------------------------------------------------------

@@ -266,19 +266,16 @@ def test_out_that_is_a_numpy_array_is_refused() -> None:
 
 
 def test_writing_a_traced_value_into_a_numpy_array_is_refused() -> None:
-    """NumPy reports it as a ValueError, with our explanation as the cause."""
+    """NumPy puts a ValueError of its own over our explanation, which is what users see."""
 
     def f(x: Any) -> Any:
         y = np.zeros(3)
         y[0] = x[0]
         return y
 
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(wf.TraceError, match=r"weft.numpy.zeros or np.zeros_like\(x\)") as caught:
         wf.jit(f)(np.ones(3))
-    cause = caught.value.__cause__
-    assert isinstance(cause, wf.TraceError)
-    assert "make that with weft.numpy.zeros or np.zeros_like(x)" in str(cause)
-    assert "y[0]" in str(cause)
+    assert "the write to y[0]" in str(caught.value)
 
 
 def test_where_without_out_is_refused() -> None:

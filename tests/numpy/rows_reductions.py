@@ -204,8 +204,19 @@ def correlated(draw: Draw) -> Call:
 
 # --- order ----------------------------------------------------------------------------------------
 
-CONTINUOUS = (
-    *("linear", "lower", "higher", "midpoint", "nearest", "hazen", "weibull"),
+METHODS = (
+    *(
+        "inverted_cdf",
+        "averaged_inverted_cdf",
+        "closest_observation",
+        "linear",
+        "lower",
+        "higher",
+        "midpoint",
+        "nearest",
+        "hazen",
+        "weibull",
+    ),
     *("median_unbiased", "normal_unbiased", "interpolated_inverted_cdf"),
 )
 
@@ -222,7 +233,7 @@ def quantiles(draw: Draw, scale: int, dtypes: tuple[str, ...]) -> Call:
     q = choice(draw, levels[0], levels, np.array(levels), np.array(levels[0]), Known(levels[:2]))
     if x.dtype.kind == "f" and isinstance(q, float) and chance(draw):
         x = array(draw, (str(x.dtype),), x.shape)
-    return call(x, q, **reduced(draw, x, method=st.sampled_from(CONTINUOUS)))
+    return call(x, q, **reduced(draw, x, method=st.sampled_from(METHODS)))
 
 
 def fraction(draw: Draw) -> Call:

@@ -12,21 +12,29 @@ import numpy as np
 
 from tests.programs.source import (
     alignment,
+    bayes,
     bodies,
     clustering,
+    colours,
     convolution,
     factorisations,
     fitting,
     heat,
+    hulls,
     images,
+    islands,
     iterations,
     kalman,
     life,
     mandelbrot,
+    markov,
     ode,
     options,
     paths,
     sampling,
+    seams,
+    spins,
+    volatility,
 )
 
 Random = np.random.Generator
@@ -192,6 +200,42 @@ def _small_image(r: Random, large: bool) -> tuple[Any, ...]:
     return (r.random((96, 128) if large else (12, 15)),)
 
 
+def _viterbi(r: Random, large: bool) -> tuple[Any, ...]:
+    steps, states, symbols = (1_000, 8, 20) if large else (30, 3, 4)
+    transition, emission = r.random((states, states)), r.random((states, symbols))
+    transition /= transition.sum(axis=1, keepdims=True)
+    emission /= emission.sum(axis=1, keepdims=True)
+    return np.full(states, 1 / states), transition, emission, r.integers(0, symbols, steps)
+
+
+def _classes(r: Random, large: bool) -> tuple[Any, ...]:
+    n = 20_000 if large else 60
+    labels = r.integers(0, 3, n)
+    return r.normal(size=(n, 4)) + labels[:, None], labels, 3
+
+
+def _spins(r: Random, large: bool) -> tuple[Any, ...]:
+    size, steps = (64, 20_000) if large else (8, 200)
+    sites = r.integers(0, size, (steps, 2))
+    return r.choice([-1, 1], (size, size)), r.random(steps), sites, 0.44
+
+
+def _points(r: Random, large: bool) -> tuple[Any, ...]:
+    return (r.random((400 if large else 20, 2)),)
+
+
+def _colours(r: Random, large: bool) -> tuple[Any, ...]:
+    return (r.random((256, 256, 3) if large else (9, 7, 3)),)
+
+
+def _returns(r: Random, large: bool) -> tuple[Any, ...]:
+    return 0.01 * r.normal(size=5_000 if large else 60), 1e-6, 0.1, 0.85
+
+
+def _land(r: Random, large: bool) -> tuple[Any, ...]:
+    return (r.integers(0, 2, (64, 64) if large else (9, 8)),)
+
+
 PROGRAMS: tuple[Program, ...] = (
     Program(clustering.kmeans, _kmeans, static=(2,)),
     Program(life.life, _life, static=(1,)),
@@ -220,4 +264,12 @@ PROGRAMS: tuple[Program, ...] = (
     Program(images.edges, _image),
     Program(images.median_filter, _image, control_flow=False),
     Program(images.dither, _small_image),
+    Program(markov.viterbi, _viterbi),
+    Program(seams.seam, _small_image),
+    Program(bayes.naive_bayes, _classes, static=(2,)),
+    Program(spins.ising, _spins),
+    Program(hulls.gift_wrapping, _points),
+    Program(colours.rgb_to_hsv, _colours, control_flow=False),
+    Program(volatility.garch, _returns),
+    Program(islands.islands, _land),
 )

@@ -98,6 +98,21 @@ def test_quantiles_are_those_of_scipy(name: str) -> None:
         made = getattr(stats, name).ppf(p, *given, loc=0.5, scale=2.0)
     np.testing.assert_allclose(made[1:-1], expected[1:-1], rtol=1e-11, atol=1e-11)
     np.testing.assert_array_equal(made[[0, -1]], expected[[0, -1]])
+    exceeded = wf.jit(lambda p: getattr(stats, name).isf(p, *given))(p[2:4].repeat([3, 4]))
+    wanted = getattr(scipy.stats, name).isf(p[2:4].repeat([3, 4]), *given)
+    np.testing.assert_allclose(exceeded, wanted, rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_nan_and_infinities_are_those_of_scipy(name: str) -> None:
+    """NaN stays NaN, though it is inside of no support."""
+    given = [shape[0] for shape in parameters(FLOATS[name][0], 4)]
+    x = np.array([np.nan, -np.inf, np.inf])
+    for kind in methods(name):
+        with np.errstate(all="ignore"):
+            wanted = getattr(getattr(scipy.stats, name), kind)(x, *given)
+        made = wf.jit(getattr(getattr(stats, name), kind))(x, *given)
+        np.testing.assert_array_equal(made, wanted, err_msg=kind)
 
 
 @pytest.mark.parametrize("name", FLOATS)
@@ -125,12 +140,13 @@ def test_counts_are_those_of_scipy(name: str) -> None:
     given = parameters(COUNTS[name], 1, 12)
     k = np.arange(-2.0, 10.0)
     ours, theirs = getattr(stats, name), getattr(scipy.stats, name)
-    for kind in ("logpmf", "pmf", "cdf"):
+    for kind in ("logpmf", "pmf", "cdf", "sf"):
         with np.errstate(all="ignore"):
             expected = getattr(theirs, kind)(k, *given)
         made = wf.jit(getattr(ours, kind))(k, *given)
         np.testing.assert_allclose(made, expected, rtol=1e-10, atol=1e-14, err_msg=kind)
     assert ours.logpmf(0.5, *[g[0] for g in given]) == -np.inf
+    assert np.isnan(ours.logpmf(np.nan, *[g[0] for g in given]))
     chances = [g[3:6] for g in given]
     wf.check_grads(lambda *p: ours.logpmf(np.array([1.0, 1.0, 1.0]), *p), tuple(chances), order=1)
 
