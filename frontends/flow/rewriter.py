@@ -78,9 +78,10 @@ class _Rewriter(ast.NodeTransformer):
         self._own |= names.bound(body) - declared
         self._liveness = Liveness(frozenset(inside | declared))
         self._liveness.block(body, set())
+        # Before the bodies of `try` and `with` are rewritten, which happens in place.
+        local = sorted(names.bound(body) - declared)
         written = self.block(body)
         made = self._declarations(self._globals, self._nonlocals)
-        local = sorted(names.bound(body) - declared)
         if local:
             targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in local]
             never = ast.Assign(targets, ast.Constant(None))

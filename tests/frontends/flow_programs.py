@@ -810,3 +810,19 @@ def numbers_among_conditions(x, n):
         count += 1
         n = n - 1
     return count, 1.0 if not (n or x[1] > 0) else 2.0
+
+
+@program(VECTOR, -VECTOR)
+def branches_inside_try_and_with(x):
+    try:
+        if x[0] > 0:
+            y = x[0]
+        else:
+            y = -x[0]
+    finally:
+        total = 1.0
+    with np.errstate(all="ignore"):
+        for v in x:
+            if v > 0:
+                total += 1 / v
+    return y + total

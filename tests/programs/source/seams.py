@@ -10,7 +10,9 @@ def seam(energy):
     for i in range(1, height):
         for j in range(width):
             if j == 0:
-                k = np.argmin(total[i - 1, j : j + 2]) + j
+                k = np.argmin(total[i - 1, :2])
+            elif j == width - 1:
+                k = np.argmin(total[i - 1, -2:]) + width - 2
             else:
                 k = np.argmin(total[i - 1, j - 1 : j + 2]) + j - 1
             origin[i, j] = k
