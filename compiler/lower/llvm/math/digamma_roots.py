@@ -83,7 +83,7 @@ _TAIL: Final = (
 _LN2: Final = (0.6931471805598903, 5.497923018708371e-14, 1.94704509238075e-31)
 
 LEAST: Final = -19.75  # this serves what is to the left of it ...
-REACH: Final = 0.5  # ... and has no larger values: those near the poles need another cotangent
+REACH: Final = 0.28  # ... and has no larger values: others have their digits without it
 
 
 def digamma(f: Function, x: V) -> V:

@@ -25,7 +25,6 @@ from weft.compiler.lower.llvm.math.polynomial import (
     any_lane,
     fast_two_sum,
     format_of,
-    pair_inverse,
     pair_product,
     rarely,
     rarely_called,
@@ -425,8 +424,9 @@ def _digamma_elsewhere(f: Function, x: V, positive: Pair) -> V:
     magnitude = f.abs(x)
     d = _from_integer(f, x)
     bend, bend_rest = _cotangent_bend(f, d)
-    pole, pole_rest = _inverse_power(f, d, 1)
-    step, step_rest = _inverse_power(f, magnitude, 1)
+    zero = f.const(0.0, x.type)
+    pole, pole_rest = _inverse_power(f, (d, zero), 1)
+    step, step_rest = _inverse_power(f, (magnitude, zero), 1)
     total, lost = two_sum(f, positive[0], -pole)
     total, lost_again = two_sum(f, total, -bend)
     rest = (positive[1] + (step_rest - pole_rest)) + ((lost + lost_again) - bend_rest)
@@ -498,26 +498,21 @@ def _sum_of_powers(f: Function, x: V, power: int, bound: float) -> tuple[Pair, P
         at, at_rest = y.get(), missing.get()
         is_below = at.lt(bound)
         loop.stop_unless(any_lane(f, is_below))
-        term, term_rest = _inverse_power_of_pair(f, (at, at_rest), power)
+        term, term_rest = _inverse_power(f, (at, at_rest), power)
         sum_, lost = two_sum(f, total.get(), f.select(is_below, term, 0.0))
         total.set(sum_)
         rest.set(rest.get() + (lost + f.select(is_below, term_rest, 0.0)))
-        following, lost = two_sum(f, at, 1.0)
+        following, lost = fast_two_sum(f, 1.0, at)  # exact for larger ones too, as 1 is short
         y.set(f.select(is_below, following, at))
         missing.set(f.select(is_below, at_rest + lost, at_rest))
     return (total.get(), rest.get()), (y.get(), missing.get())
 
 
-def _inverse_power_of_pair(f: Function, x: Pair, power: int) -> Pair:
-    """(x + rest) ** -power."""
-    value, rest = _inverse_power(f, x[0], power)
-    return value, f.fma(value * (-power * x[1]), 1.0 / x[0], rest)
-
-
-def _inverse_power(f: Function, x: V, power: int) -> Pair:
+def _inverse_power(f: Function, x: Pair, power: int) -> Pair:
     """x ** -power for power >= 1, by squaring pairs, or plain numbers where those overflow."""
-    base = pair_inverse(f, x)
-    plain_base = inverse = base[0]
+    inverse = 1.0 / x[0]
+    base: Pair = (inverse, f.fma(-inverse, x[1], f.fma(-inverse, x[0], 1.0)) * inverse)
+    plain_base = inverse
     result, plain = (base, inverse) if power % 2 else (None, None)
     while power := power // 2:
         base, plain_base = pair_product(f, base, base), plain_base * plain_base
@@ -533,7 +528,7 @@ def _tail(f: Function, x: Pair, order: int, coefficients: tuple[float, ...]) -> 
     """The sum of (x + k) ** -(order + 1) over k >= 0, for x beyond the series' bound."""
     h, h_rest = two_sum(f, x[0], -0.5)
     h_rest = f.select(h.lt(_INFINITY), h_rest + x[1], 0.0)
-    value, rest = _inverse_power_of_pair(f, (h, h_rest), order)
+    value, rest = _inverse_power(f, (h, h_rest), order)
     inverse = 1.0 / h
     square = inverse * inverse
     bend = square * two_chains(f, square, square * square, coefficients)
