@@ -1,6 +1,6 @@
 """The error function, its complement and its inverse on floats of any number of lanes.
 
-The first two are within 1 ulp, the inverse within 2.
+All are within 1 ulp.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The logarithm of the gamma function and its derivatives, on floats of any number of lanes.
 
 All is computed in f64, which leaves f32 results no error but their rounding. Those of f64 are
-within 2 ulp for positive x, of polygamma within 3. On the left there are roots between the poles;
-`gamma_roots` makes lgamma as accurate there, and digamma down to -20. Further out, the error of
-digamma near a root is within 2**-52 of the largest term.
+within 2 ulp, of polygamma hardly more than rounded. On the left there are roots between the poles,
+where terms cancel: `gamma_roots` and `digamma_roots` keep lgamma and digamma accurate there. The
+error of polygamma of even orders near such a root is within 2**-52 of its largest term.
 
 For large x the expansions are about h = x - 1/2, as those have fewer terms than the usual ones.
 """
