@@ -289,7 +289,8 @@ def native(name: str, columns: Sequence[NDArray], lanes: int | None = None) -> N
 
     def emit(f: Function, *values: V) -> V:
         if name in DIVISIONS:
-            return getattr(division, name)(f, *values)
+            divided: V = getattr(division, name)(f, *values)
+            return divided
         return vector_math.call(f, name.split()[0], *values, **attributes)
 
     return map_lanes(emit, columns, columns[0].dtype, lanes)
