@@ -1,8 +1,8 @@
 """Prints the tables of compiler/lower/llvm/math/gamma_roots.py.
 
-Each block of lines is one root left of 0: the interval that its expansion serves, the root in two
-parts, the distance to the nearest pole if its logarithm is left out (else the value, 0), then
-coefficients in powers of the distance to the root.
+Each block of lines is one root left of 0: the interval that its expansion serves, the root in
+three parts, the rest of the first coefficient, then coefficients in powers of the distance to the
+root.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mpmath import chebyt, cos, digamma, fabs, gamma, log, log1p, mp, mpf, pi, taylor
+from mpmath import chebyt, cos, digamma, fabs, gamma, log, mp, mpf, pi, taylor
 
 Real = Any  # mpmath's numbers have no types
-HEADER = 5  # numbers of a root before its coefficients
+HEADER = 6  # numbers of a root before its coefficients
 
 
 def log_gamma(x: Real) -> Real:
@@ -34,6 +34,13 @@ def crossing(function: Callable[[Real], Real], low: Real, high: Real) -> Real:
 
 def fitted(function: Callable[[Real], Real], low: Real, high: Real, count: int) -> list[float]:
     """Coefficients of a polynomial that is near the function between two bounds."""
+    return [float(c) for c in fitted_exactly(function, low, high, count)]
+
+
+def fitted_exactly(
+    function: Callable[[Real], Real], low: Real, high: Real, count: int
+) -> list[Real]:
+    """The same, not rounded."""
     middle, half = (low + high) / 2, (high - low) / 2
     nodes = [cos(pi * (i + mpf(1) / 2) / count) for i in range(count)]
     values = [function(middle + half * node) for node in nodes]
@@ -45,88 +52,64 @@ def fitted(function: Callable[[Real], Real], low: Real, high: Real, count: int) 
         powers = taylor(lambda t, d=degree: chebyt(d, (t - middle) / half), 0, degree)
         for power, c in enumerate(powers):
             total[power] += share * c
-    return [float(c) for c in total]
+    return total
 
 
 def parts(x: Real) -> tuple[float, float]:
     return float(x), float(x - mpf(float(x)))
 
 
+def row(
+    function: Callable[[Real], Real], bounds: list[Real], root: Real, count: int
+) -> list[float]:
+    low, high = sorted(bounds)
+    slope = fitted_exactly(lambda t: function(root + t) / t, low - root, high - root, count)
+    first, rest = parts(slope[0])
+    third = float(root - sum(map(mpf, parts(root))))
+    return [float(low), float(high), *parts(root), third, rest, first, *map(float, slope[1:])]
+
+
 def digamma_rows(intervals: int, reach: Real, count: int) -> list[list[float]]:
     rows = []
     for n in range(intervals):
         edge = mpf(10) ** -20
-        root = crossing(digamma, mpf(-n - 1) + edge, mpf(-n) - edge)
-        bounds = [
-            crossing(lambda x, y=y: digamma(x) - y, mpf(-n - 1) + edge, mpf(-n) - edge)
-            for y in (-reach, reach)
-        ]
-        slope = fitted(
-            lambda t, r=root: digamma(r + t) / t,
-            bounds[0] - root,
-            bounds[1] - root,
-            count,
-        )
-        rows.append([*map(float, bounds), *parts(root), 0.0, *slope])
+        ends = mpf(-n - 1) + edge, mpf(-n) - edge
+        bounds = [crossing(lambda x, y=y: digamma(x) - y, *ends) for y in (-reach, reach)]
+        rows.append(row(digamma, bounds, crossing(digamma, *ends), count))
     return rows
 
 
-def log_gamma_rows(
-    first: int, last: int, reach: Real, count: int, *, without_pole: bool
-) -> list[list[float]]:
+def log_gamma_rows(first: int, last: int, reach: Real, count: int) -> list[list[float]]:
     rows = []
     for n in range(first, last):
         edge = mpf(10) ** -40
         turn = crossing(digamma, mpf(-n - 1) + edge, mpf(-n) - edge)
         for pole in (-n - 1, -n):
             side = mpf(pole) + edge * (1 if pole == -n - 1 else -1)
-            root = crossing(log_gamma, side, turn)
-            outer = crossing(lambda x: log_gamma(x) - reach, side, turn)
-            inner = turn
-            if log_gamma(turn) < -reach:
-                inner = crossing(lambda x: log_gamma(x) + reach, side, turn)
-            low, high = min(outer, inner), max(outer, inner)
-            if float(low) == float(high):
-                continue
-            distance = (root - pole) if without_pole else mpf(0)
-            rest = fitted(
-                lambda t, r=root, d=distance: (log_gamma(r + t) + (log1p(t / d) if d else 0)) / t,
-                low - root,
-                high - root,
-                count,
-            )
-            rows.append([float(low), float(high), *parts(root), float(distance), *rest])
+            bounds = [
+                crossing(lambda x, y=y: log_gamma(x) - y, side, turn) for y in (reach, -reach)
+            ]
+            if float(bounds[0]) != float(bounds[1]):
+                rows.append(row(log_gamma, bounds, crossing(log_gamma, side, turn), count))
     return rows
 
 
-def turn_row(count: int) -> list[float]:
-    """The middle between the first two roots of lgamma, where it is not much below 0."""
-    turn = crossing(digamma, mpf("-2.9"), mpf("-2.1"))
-    value = log_gamma(turn)
-    slope = fitted(lambda t: (log_gamma(turn + t) - value) / t, mpf("-0.065"), mpf("0.065"), count)
-    return [float(turn) - 0.06, float(turn) + 0.06, *parts(turn), float(value), *slope]
-
-
-def show(name: str, rows: list[list[float]], *, without_pole: bool = False) -> None:
-    print(f"{name}: Final = _Table(\n    {len(rows[0]) - HEADER},\n    {without_pole},")
+def show(name: str, rows: list[list[float]]) -> None:
+    print(f"{name}: Final = _Table(\n    {len(rows[0]) - HEADER},")
     print('    """')
-    for row in rows:
+    for numbers in rows:
         line = ""
-        for number in row:
-            if len(line) + len(repr(number)) > 98:
+        for number in map(repr, numbers):
+            if len(line) + len(number) > 98:
                 print(line)
                 line = ""
-            line += (" " if line else "") + repr(number)
+            line += (" " if line else "") + number
         print(line)
     print('""",\n)')
 
 
 if __name__ == "__main__":
     mp.prec = 300
-    # How large values may be: beyond that the ordinary way is accurate. The further to the left,
-    # the larger are the terms that cancel.
+    # How large values may be: beyond that the ordinary ways are accurate.
     show("_DIGAMMA", digamma_rows(20, mpf("0.27"), 11))
-    first = log_gamma_rows(2, 4, mpf("0.27"), 24, without_pole=False)
-    show("_LGAMMA_FIRST", [*first, turn_row(24)])
-    others = log_gamma_rows(4, 18, mpf("0.6"), 9, without_pole=True)
-    show("_LGAMMA", others, without_pole=True)
+    show("_LGAMMA", log_gamma_rows(2, 18, 1 / mpf(16), 15))

@@ -310,26 +310,39 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 def zeta(x: Any, q: Any) -> Any:
     """The Hurwitz zeta function, the sum of (q + k)^-x, for x > 1 and q > 0; else as SciPy says.
 
-    By the first terms and the Euler-Maclaurin formula for the others.
+    By the first terms and the Euler-Maclaurin formula for the others, in f64, with the roundings of
+    sums added up.
     """
     x, q = np.broadcast_arrays(x, q)
     is_right = (x > 1) & (q > 0)
-    power, start = np.where(is_right, x, 2.0).astype(x.dtype), np.where(is_right, q, 1.0)
-    start = start.astype(x.dtype)
+    power = np.where(is_right, x, 2.0).astype(np.float64)
+    start = np.where(is_right, q, 1.0).astype(np.float64)
     terms = 12
-    total = functools.reduce(
-        lambda sum_, k: sum_ + (start + k) ** -power, range(1, terms), start**-power
-    )
     end = start + terms
-    first = end**-power
-    total = total + first * end / (power - 1) + first * 0.5
-    factor = power * first / end
+    tail = _shifted_power(start, terms, 1 - power)
+    first = tail / end
+    rest, factor = first * 0.5, power * first / end
     for k, coefficient in enumerate(_BERNOULLI):
-        total = total + coefficient * factor
+        rest = rest + coefficient * factor
         factor = factor * (power + (2 * k + 1)) * (power + (2 * k + 2)) / (end * end)
+    total = tail / (power - 1)
+    for k in reversed(range(terms)):
+        step = _shifted_power(start, k, -power)
+        before, total = total, total + step
+        shadow = total - before
+        rest = rest + ((before - (total - shadow)) + (step - shadow))
+    is_finite = np.isfinite(power) & np.isfinite(start) & np.isfinite(total)
+    total = np.where(is_finite, total + rest, start**-power)
     is_pole = (x == 1) | ((x > 1) & (q <= 0) & (np.floor(q) == q))
     outside = np.where(is_pole, np.inf, np.nan)
     return np.where(is_right, total, outside).astype(x.dtype)
+
+
+def _shifted_power(x: Any, k: int, power: Any) -> Any:
+    """(x + k) ** power, with what the sum rounds off: that is exact, as k has few digits."""
+    shifted = x + k
+    made = shifted**power
+    return made + made * (power * (x - (shifted - k)) / shifted) if k else made
 
 
 def polygamma(n: Any, x: Any) -> Any:

@@ -7,14 +7,21 @@ result.
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 import mpmath as mp
 import numpy as np
 
+import weft
 from tests.lower.harness import map_lanes
-from weft.compiler.lower.llvm import math
+from weft.compiler.lower.llvm import math as vector_math
+from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.scalar import division
+from weft.scipy.special import zeta
 
 NDArray = np.ndarray[Any, Any]
 Real = Any  # mpmath's numbers have no types
@@ -53,6 +60,51 @@ def _lgamma(x: Real) -> Real:
     return mp.log(abs(mp.gamma(x))) if abs(x) < 1000 else mp.re(mp.loggamma(x))
 
 
+def polygamma_of(order: int) -> Callable[[Real], Real]:
+    """By its series: mpmath's polygamma fails on the left, its zeta function far to the right."""
+
+    @functools.cache
+    def coefficients(precision: int) -> list[Real]:
+        return [
+            mp.bernoulli(2 * k) * mp.rf(order + 1, 2 * k - 1) / mp.factorial(2 * k)
+            for k in range(25)
+        ]
+
+    def compute(x: Real) -> Real:
+        steps = max(int(mp.ceil(30 - x)), 0)
+        total = mp.fsum([(x + k) ** -(order + 1) for k in range(steps)])
+        y = x + steps
+        tail = y**-order / order + y ** -(order + 1) / 2
+        series = mp.polyval(coefficients(mp.mp.prec)[:0:-1], y**-2)
+        return (
+            (-1) ** (order + 1) * mp.factorial(order) * (total + tail + series * y ** -(order + 2))
+        )
+
+    return compute
+
+
+def _logaddexp(base: int | None) -> Callable[[Real, Real], Real]:
+    def compute(x: Real, y: Real) -> Real:
+        scale = mp.log(base) if base else mp.mpf(1)
+        return max(x, y) + mp.log1p(mp.exp(-abs(x - y) * scale)) / scale
+
+    return compute
+
+
+def _division(name: str) -> Callable[[Real, Real], Real]:
+    """What is left by a whole quotient, or the quotient, which may have a thousand digits."""
+
+    def compute(x: Real, y: Real) -> Real:
+        a, b = Fraction(float(x)), Fraction(float(y))
+        quotient = math.floor(a / b)
+        if name == "floor_divide":
+            return mp.mpf(quotient)
+        rest = a - (math.trunc(a / b) if name == "fmod" else quotient) * b
+        return mp.mpf(rest.numerator) / rest.denominator
+
+    return compute
+
+
 REFERENCES: Final[Mapping[str, Callable[..., Real]]] = {
     "exp": mp.exp,
     "exp2": lambda x: mp.mpf(2) ** x,
@@ -86,9 +138,14 @@ REFERENCES: Final[Mapping[str, Callable[..., Real]]] = {
     "erfinv": mp.erfinv,
     "lgamma": _lgamma,
     "digamma": mp.digamma,
-    "polygamma": lambda x: mp.psi(1, x),
+    "polygamma": polygamma_of(1),
     "i0e": _scaled_bessel(0),
     "i1e": _scaled_bessel(1),
+    **{name: _division(name) for name in ("fmod", "remainder", "floor_divide")},
+    "logaddexp": _logaddexp(None),
+    "logaddexp2": _logaddexp(2),
+    "zeta": mp.zeta,
+    **{f"polygamma of order {order}": polygamma_of(order) for order in (2, 4, 8)},
 }
 
 # Intervals that the arguments are drawn from, in equal parts: where functions have their digits,
@@ -109,13 +166,28 @@ DOMAINS: Final[Mapping[str, Sequence[Interval]]] = {
     "acosh": ((1.0, 1.1), (1.0, 10.0), (1.0, 1e10)),
     **dict.fromkeys(("erf", "erfc"), ((-1.0, 1.0), (-6.0, 6.0), (-28.0, 28.0))),
     **dict.fromkeys(
-        ("lgamma", "digamma", "polygamma"), ((0.0, 3.0), (0.0, 40.0), (-20.0, 0.0), (1e2, 1e6))
+        ("lgamma", "digamma"),
+        ((0.0, 3.0), (0.0, 40.0), (-20.0, 0.0), (-1e3, 0.0), (1e2, 1e6)),
     ),
+    "polygamma": ((0.0, 3.0), (0.0, 40.0), (-20.0, 0.0), (1e2, 1e6)),
+    **{f"polygamma of order {n}": ((0.0, 3.0), (0.0, 40.0), (1e2, 1e6)) for n in (2, 4, 8)},
+    # Beside 0 on the left there are roots.
+    **dict.fromkeys(("logaddexp", "logaddexp2"), ((0.0, 1.0), (0.0, 50.0), "positive")),
     **dict.fromkeys(("i0e", "i1e"), ((-1.0, 1.0), (-20.0, 20.0), (-500.0, 500.0))),
 }
-# Of functions with attributes, the one that is measured.
-ATTRIBUTES: Final[Mapping[str, Mapping[str, int]]] = {"polygamma": {"order": 1}}
-BINARY: Final = frozenset({"pow", "atan2", "hypot"})
+# Of functions with attributes, the ones that are measured.
+ATTRIBUTES: Final[Mapping[str, Mapping[str, int]]] = {
+    "polygamma": {"order": 1},
+    **{f"polygamma of order {order}": {"order": order} for order in (2, 4, 8)},
+}
+DIVISIONS: Final = ("fmod", "remainder", "floor_divide")
+# Those that are made of others.
+COMPOSED: Final[Mapping[str, Callable[..., Any]]] = {
+    "logaddexp": np.logaddexp,
+    "logaddexp2": np.logaddexp2,
+    "zeta": zeta,
+}
+BINARY: Final = frozenset({"pow", "atan2", "hypot", *DIVISIONS, *COMPOSED})
 
 
 def _drawn(interval: Interval, dtype: np.dtype[Any], count: int, seed: int) -> NDArray:
@@ -134,6 +206,9 @@ def sample(name: str, dtype: np.dtype[Any], count: int, seed: int = 0) -> list[N
     """About `count` arguments of a function, a column per operand."""
     if name == "pow":
         return _powers(dtype, count, seed)
+    if name == "zeta":
+        sides = ((1.0, 20.0), (0.0, 30.0))
+        return [_drawn(side, dtype, count // 50, seed + c) for c, side in enumerate(sides)]
     intervals = DOMAINS.get(name, _NEAR)
     part = -(-count // len(intervals))
     columns = range(2 if name in BINARY else 1)
@@ -207,14 +282,18 @@ def errors(got: NDArray, want: Exact) -> NDArray:
 
 
 def native(name: str, columns: Sequence[NDArray], lanes: int | None = None) -> NDArray:
-    """What our code gives."""
+    """What our code gives; of functions that are composed, in compiled programs."""
+    if name in COMPOSED:
+        return np.asarray(weft.jit(COMPOSED[name])(*columns))
     attributes = ATTRIBUTES.get(name, {})
-    return map_lanes(
-        lambda f, *values: math.call(f, name, *values, **attributes),
-        columns,
-        columns[0].dtype,
-        lanes,
-    )
+
+    def emit(f: Function, *values: V) -> V:
+        if name in DIVISIONS:
+            divided: V = getattr(division, name)(f, *values)
+            return divided
+        return vector_math.call(f, name.split()[0], *values, **attributes)
+
+    return map_lanes(emit, columns, columns[0].dtype, lanes)
 
 
 class Measured(NamedTuple):
@@ -233,12 +312,3 @@ def measure(name: str, dtype: np.dtype[Any], count: int, seed: int = 0) -> Measu
     worst = int(np.argmax(off))
     at = tuple(float(column[worst]) for column in columns)
     return Measured(name, dtype.name, float(off[worst]), at)
-
-
-def measured(count: int = 20_000) -> list[Measured]:
-    """The largest errors of all functions, in both precisions."""
-    return [
-        measure(name, np.dtype(of), count)
-        for name in math.FUNCTIONS
-        for of in (np.float32, np.float64)
-    ]

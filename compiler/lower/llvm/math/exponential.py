@@ -22,6 +22,7 @@ from weft.compiler.lower.llvm.math.polynomial import (
 )
 
 LOG2_E: Final = 1.4426950408889634
+LOG2_E_REST_SINGLE: Final = 1.925963033500011e-08  # what the nearest f32 leaves of it
 # log(2) as the nearest float and the rest.
 LN2_SINGLE: Final = (0.693147182464599609375, -1.904654299957767e-09)
 LN2_DOUBLE: Final = (0.6931471805599453, 2.3190468138462996e-17)

@@ -1,9 +1,9 @@
 """The logarithm of the gamma function and its derivatives, on floats of any number of lanes.
 
 All is computed in f64, which leaves f32 results no error but their rounding. Those of f64 are
-within 2 ulp for positive x, of polygamma within 3. On the left there are roots between the poles;
-`gamma_roots` makes lgamma as accurate there, and digamma down to -20. Further out, the error of
-digamma near a root is within 2**-52 of the largest term.
+within 2 ulp, of polygamma hardly more than rounded. On the left there are roots between the poles,
+where terms cancel: `gamma_roots` and `digamma_roots` keep lgamma and digamma accurate there. The
+error of polygamma of even orders near such a root is within 2**-52 of its largest term.
 
 For large x the expansions are about h = x - 1/2, as those have fewer terms than the usual ones.
 """
@@ -12,23 +12,27 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
 from weft.compiler.lower.llvm.emit import Function, V
-from weft.compiler.lower.llvm.math import gamma_roots
+from weft.compiler.lower.llvm.math import digamma_roots, gamma_roots
 from weft.compiler.lower.llvm.math.inverse import log_pair
+from weft.compiler.lower.llvm.math.logarithm import decomposed
 from weft.compiler.lower.llvm.math.polynomial import (
     Pair,
     any_lane,
     fast_two_sum,
+    format_of,
     pair_product,
     rarely,
+    rarely_called,
     two_chains,
     two_product,
     two_sum,
 )
+from weft.compiler.lower.llvm.math.power import precise_log
 from weft.compiler.lower.llvm.types import F32, F64
 
 _INFINITY: Final = float("inf")
@@ -53,6 +57,21 @@ _STIRLING: Final = (
     0.8536743372856505,
     -0.879767433094034,
     0.4204164858186737,
+)
+# The same for x from 4 to 26 with an absolute error of 2**-63.2.
+_STIRLING_MIDDLE: Final = (
+    -0.041666666666666664,
+    0.0024305555555527865,
+    -0.0007688492052918148,
+    0.0005905876005150032,
+    -0.000840085730002054,
+    0.0019151716014396414,
+    -0.006345446370204488,
+    0.02752841153269763,
+    -0.13328226718903557,
+    0.5836097988047436,
+    -1.8243704776124672,
+    2.840029278804076,
 )
 # lgamma(2 + s) / s for |s| <= 1/2, and the rest of the first coefficient: 2**-56.3.
 _ABOUT_TWO: Final = (
@@ -186,7 +205,22 @@ def _from_integer(f: Function, x: V) -> V:
 
 def lgamma(f: Function, x: V) -> V:
     """log(|gamma(x)|), infinite at 0, at negative integers and at both infinities."""
-    return _in_double(f, x, _lgamma, gamma_roots.lgamma)
+    return _in_double(f, x, _lgamma, _lgamma_mended)
+
+
+def _lgamma_mended(f: Function, x: V, value: V) -> V:
+    """The value, computed anew where its terms cancel: that is between poles, and nowhere left of
+    -22.
+    """
+    is_small = x.lt(0.0) & f.abs(value).lt(8.0)
+
+    def mended(f: Function, x: V, value: V) -> V:
+        is_between = x.lt(0.0) & x.gt(-22.0) & f.abs(value).lt(8.0)
+        careful = _lgamma_between_poles(f, f.select(is_between, -x, 2.5))
+        value = f.select(is_between, careful, value)
+        return gamma_roots.lgamma(f, x, value)
+
+    return rarely_called(f, "lgamma.left", is_small, mended, x, value)
 
 
 def _lgamma(f: Function, x: V) -> V:
@@ -223,22 +257,23 @@ def _lgamma_of_positive(f: Function, x: V) -> Pair:
     return f.select(is_far, far[0], total), f.select(is_far, far[1], rest)
 
 
-def _stirling(f: Function, h: V, inverse: V, log: Pair) -> Pair:
+def _stirling(
+    f: Function, h: V, inverse: V, log: Pair, coefficients: Sequence[float] = _STIRLING
+) -> Pair:
     """h log(h) - h + log(2 pi) / 2 + P(1 / h**2) / h."""
     product, product_rest = two_product(f, h, log[0] - 1.0)
     total, lost = two_sum(f, product, _LOG_ROOT[0])
     square = inverse * inverse
-    tail = inverse * two_chains(f, square, square * square, _STIRLING)
+    tail = inverse * two_chains(f, square, square * square, coefficients)
     return total, lost + (product_rest + f.fma(h, log[1], tail + _LOG_ROOT[1]))
 
 
 def _lgamma_about_two(f: Function, s: V) -> Pair:
     """log(gamma(2 + s)) for |s| <= 1/2."""
-    curve, curve_rest = fast_two_sum(f, _ABOUT_TWO[1], s * two_chains(f, s, s * s, _ABOUT_TWO[2:]))
-    climb, climb_rest = two_product(f, s, curve)
-    slope, slope_rest = fast_two_sum(f, _ABOUT_TWO[0], climb)
+    slope, slope_rest = _pair_of_polynomial(
+        f, (s, f.const(0.0, s.type)), _ABOUT_TWO, _ABOUT_TWO_REST
+    )
     value, rest = two_product(f, s, slope)
-    slope_rest = slope_rest + f.fma(s, curve_rest, climb_rest + _ABOUT_TWO_REST)
     return value, f.fma(s, slope_rest, rest)
 
 
@@ -262,13 +297,48 @@ def _lgamma_elsewhere(f: Function, x: V, positive: Pair) -> V:
     return f.select(f.is_nan(x), x, value)
 
 
+def _lgamma_between_poles(f: Function, x: V) -> V:
+    """lgamma(-x) for x from 0 to 22, with smaller errors than terms that cancel usually have.
+
+    It is -log(sin(pi d) / (pi (x + 1) (x + 2) (x + 3))) - lgamma(x + 4), by reflection.
+    """
+
+    def log(x: V) -> Pair:
+        return precise_log(f, *decomposed(f, x, f.const(format_of(x).shifter, x.type)))
+
+    half, half_rest = two_sum(f, x, 3.5)
+    log_half = log(half)
+    positive, positive_rest = _stirling(f, half, 1.0 / half, log_half, _STIRLING_MIDDLE)
+    positive_rest = f.fma(half_rest, log_half[0], positive_rest)
+    steps = [two_sum(f, x, float(step)) for step in (1, 2, 3)]
+    below = functools.reduce(functools.partial(pair_product, f), steps)
+    sine = _scaled_sine(f, f.const(1.0, x.type), f.abs(_from_integer(f, x)))
+    quotient = sine[0] / below[0]
+    missing = f.fma(-quotient, below[0], sine[0]) + f.fma(-quotient, below[1], sine[1])
+    first, first_rest = log(quotient)
+    total, lost = two_sum(f, -first, -positive)
+    return total + (lost - (positive_rest + (first_rest + missing / sine[0])))
+
+
 def _scaled_sine(f: Function, x: V, d: V) -> Pair:
     """x * sin(pi * d) / pi for d from 0 to 1/2."""
-    square, square_rest = two_product(f, d, d)
-    curve = two_chains(f, square, square * square, _SINC)
-    bend = f.fma(square_rest, f.fma(square, 2 * _SINC[1], _SINC[0]), square * curve)
+    square = two_product(f, d, d)
+    slope = _pair_of_polynomial(f, square, _SINC, 0.0)
+    bend, bend_rest = pair_product(f, square, slope)
     sinc, sinc_rest = fast_two_sum(f, 1.0, bend)
-    return pair_product(f, two_product(f, x, d), (sinc, sinc_rest))
+    return pair_product(f, two_product(f, x, d), (sinc, sinc_rest + bend_rest))
+
+
+def _pair_of_polynomial(f: Function, x: Pair, coefficients: Sequence[float], rest: float) -> Pair:
+    """A polynomial as a pair: the sums and products of its first two coefficients keep their rests,
+    and so does the first coefficient itself.
+    """
+    curve = x[0] * two_chains(f, x[0], x[0] * x[0], coefficients[2:])
+    slope, slope_rest = fast_two_sum(f, coefficients[1], curve)
+    climb, climb_rest = two_product(f, x[0], slope)
+    climb_rest = f.fma(x[0], slope_rest, f.fma(x[1], slope, climb_rest))
+    value, value_rest = fast_two_sum(f, coefficients[0], climb)
+    return value, value_rest + (climb_rest + rest)
 
 
 # --- digamma ---
@@ -276,7 +346,22 @@ def _scaled_sine(f: Function, x: V, d: V) -> Pair:
 
 def digamma(f: Function, x: V) -> V:
     """The derivative of log(gamma(x)); -inf at 0, inf at -0.0, NaN at negative integers."""
-    return _in_double(f, x, _digamma, gamma_roots.digamma)
+    return _in_double(f, x, _digamma, _digamma_mended)
+
+
+def _digamma_mended(f: Function, x: V, value: V) -> V:
+    """The value, computed anew near a root left of 0."""
+    is_small = x.lt(0.0) & f.abs(value).lt(digamma_roots.REACH)
+
+    def mended(f: Function, x: V, value: V) -> V:
+        is_far = x.lt(digamma_roots.LEAST) & f.abs(value).lt(digamma_roots.REACH)
+
+        def far() -> list[V]:
+            return [f.select(is_far, digamma_roots.digamma(f, x), value)]
+
+        return gamma_roots.digamma(f, x, rarely(f, is_far, [value], far)[0])
+
+    return rarely_called(f, "digamma.left", is_small, mended, x, value)
 
 
 def _digamma(f: Function, x: V) -> V:
@@ -339,8 +424,9 @@ def _digamma_elsewhere(f: Function, x: V, positive: Pair) -> V:
     magnitude = f.abs(x)
     d = _from_integer(f, x)
     bend, bend_rest = _cotangent_bend(f, d)
-    pole, pole_rest = _inverse_power(f, d, 1)
-    step, step_rest = _inverse_power(f, magnitude, 1)
+    zero = f.const(0.0, x.type)
+    pole, pole_rest = _inverse_power(f, (d, zero), 1)
+    step, step_rest = _inverse_power(f, (magnitude, zero), 1)
     total, lost = two_sum(f, positive[0], -pole)
     total, lost_again = two_sum(f, total, -bend)
     rest = (positive[1] + (step_rest - pole_rest)) + ((lost + lost_again) - bend_rest)
@@ -353,11 +439,9 @@ def _digamma_elsewhere(f: Function, x: V, positive: Pair) -> V:
 
 def _cotangent_bend(f: Function, d: V) -> Pair:
     """pi * cot(pi * d) - 1 / d for |d| <= 1/2."""
-    square = d * d
-    curve = square * two_chains(f, square, square * square, _COTANGENT[1:])
-    slope, slope_rest = fast_two_sum(f, _COTANGENT[0], curve)
+    slope, slope_rest = _pair_of_polynomial(f, two_product(f, d, d), _COTANGENT, _COTANGENT_REST)
     value, rest = two_product(f, d, slope)
-    return value, f.fma(d, slope_rest + _COTANGENT_REST, rest)
+    return value, f.fma(d, slope_rest, rest)
 
 
 # --- polygamma ---
@@ -379,14 +463,15 @@ def _polygamma(f: Function, x: V, order: int) -> V:
     d = _from_integer(f, x)
     is_left = x.lt(-bound)
     start = rarely(f, is_left, [x], lambda: [f.select(is_left, d - bound, x)])[0]
-    total, rest, last = _sum_of_powers(f, start, power, bound)
+    (total, rest), last = _sum_of_powers(f, start, power, bound)
     tail, tail_rest = _tail(f, last, order, coefficients)
     total, lost = two_sum(f, total, tail)
     rest = rest + (lost + tail_rest)
 
     def with_left() -> list[V]:
-        near, near_rest = _tail(f, bound + 1.0 - d, order, coefficients)
-        far, far_rest = _tail(f, 1.0 - x, order, coefficients)
+        zero = f.const(0.0, x.type)
+        near, near_rest = _tail(f, (bound + 1.0 - d, zero), order, coefficients)
+        far, far_rest = _tail(f, (1.0 - x, zero), order, coefficients)
         missing = (near - far) + (near_rest - far_rest)
         return [rest + f.select(is_left, missing if power % 2 == 0 else -missing, 0.0)]
 
@@ -403,28 +488,30 @@ def _factorial(n: int) -> float:
     return float(math.factorial(n)) if n <= 170 else _INFINITY
 
 
-def _sum_of_powers(f: Function, x: V, power: int, bound: float) -> tuple[V, V, V]:
-    """The sum of y ** -power over y = x, x + 1 ... below a bound, with its rest, and the first y
-    that is left out.
+def _sum_of_powers(f: Function, x: V, power: int, bound: float) -> tuple[Pair, Pair]:
+    """The sum of y ** -power over y = x, x + 1 ... below a bound, and the first y that is left out,
+    both with their rests.
     """
     zero = f.const(0.0, x.type)
-    y, total, rest = f.variable(x), f.variable(zero), f.variable(zero)
+    y, missing, total, rest = (f.variable(value) for value in (x, zero, zero, zero))
     with f.loop_while() as loop:
-        at = y.get()
+        at, at_rest = y.get(), missing.get()
         is_below = at.lt(bound)
         loop.stop_unless(any_lane(f, is_below))
-        term, term_rest = _inverse_power(f, at, power)
+        term, term_rest = _inverse_power(f, (at, at_rest), power)
         sum_, lost = two_sum(f, total.get(), f.select(is_below, term, 0.0))
         total.set(sum_)
         rest.set(rest.get() + (lost + f.select(is_below, term_rest, 0.0)))
-        y.set(f.select(is_below, at + 1.0, at))
-    return total.get(), rest.get(), y.get()
+        following, lost = fast_two_sum(f, 1.0, at)  # exact for larger ones too, as 1 is short
+        y.set(f.select(is_below, following, at))
+        missing.set(f.select(is_below, at_rest + lost, at_rest))
+    return (total.get(), rest.get()), (y.get(), missing.get())
 
 
-def _inverse_power(f: Function, x: V, power: int) -> Pair:
+def _inverse_power(f: Function, x: Pair, power: int) -> Pair:
     """x ** -power for power >= 1, by squaring pairs, or plain numbers where those overflow."""
-    inverse = 1.0 / x
-    base: Pair = (inverse, f.fma(-inverse, x, 1.0) * inverse)
+    inverse = 1.0 / x[0]
+    base: Pair = (inverse, f.fma(-inverse, x[1], f.fma(-inverse, x[0], 1.0)) * inverse)
     plain_base = inverse
     result, plain = (base, inverse) if power % 2 else (None, None)
     while power := power // 2:
@@ -437,10 +524,11 @@ def _inverse_power(f: Function, x: V, power: int) -> Pair:
     return f.select(is_regular, result[0], plain), f.select(is_regular, result[1], 0.0)
 
 
-def _tail(f: Function, x: V, order: int, coefficients: tuple[float, ...]) -> Pair:
+def _tail(f: Function, x: Pair, order: int, coefficients: tuple[float, ...]) -> Pair:
     """The sum of (x + k) ** -(order + 1) over k >= 0, for x beyond the series' bound."""
-    h = x - 0.5
-    value, rest = _inverse_power(f, h, order)
+    h, h_rest = two_sum(f, x[0], -0.5)
+    h_rest = f.select(h.lt(_INFINITY), h_rest + x[1], 0.0)
+    value, rest = _inverse_power(f, (h, h_rest), order)
     inverse = 1.0 / h
     square = inverse * inverse
     bend = square * two_chains(f, square, square * square, coefficients)

@@ -6,7 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from weft.compiler.lower.llvm.emit import Function, V
-from weft.compiler.lower.llvm.math.exponential import LOG2_E, beyond, reduced, whole_part
+from weft.compiler.lower.llvm.math.exponential import (
+    LOG2_E,
+    LOG2_E_REST_SINGLE,
+    beyond,
+    reduced,
+    whole_part,
+)
 from weft.compiler.lower.llvm.math.polynomial import (
     Pair,
     by_width,
@@ -141,6 +147,8 @@ def tanh(f: Function, x: V) -> V:
     away = f.minimum(f.abs(x), by_width(x, 9.25, 20.0))  # from where on it is 1
     n, bits = whole_part(f, away, 2 * LOG2_E)
     r = f.fma(away, 2 * LOG2_E, -n)
+    if x.type.bits == 32:  # where the constant's own rounding counts
+        r = f.fma(away, 2 * LOG2_E_REST_SINGLE, r)
     t = power_of_two(f, format_of(x).bias + 1 - bits, x)
     far_over, far_under = by_width(x, _tanh_far_single, _tanh_far_double)(f, r, t)
     square = away * away

@@ -21,6 +21,7 @@ from weft.compiler.lower.llvm.math.polynomial import (
     by_width,
     fast_two_sum,
     format_of,
+    rarely,
     sign_bit,
     two_chains,
     two_product,
@@ -206,6 +207,12 @@ def atan2(f: Function, y: V, x: V) -> V:
     is_steep = b.gt(a)
     small, large = _within_range(f, f.select(is_steep, a, b), f.select(is_steep, b, a))
     is_middle, t, rest = _octant(f, small, large)
+    is_tiny = small.lt(by_width(x, 2.0**-90, 2.0**-960)) & small.gt(0.0)  # rests are subnormal
+
+    def divided() -> list[V]:
+        return [f.select(is_tiny, small / large, t), f.select(is_tiny, f.const(0.0, x.type), rest)]
+
+    t, rest = rarely(f, is_tiny, [t, rest], divided)
     # As quarters of a turn in front of the y axis; behind it the angle is seen in a mirror.
     half_pis = f.select(is_steep, f.const(1.0, x.type), 0.0)
     half_pis = f.select(is_middle, f.const(0.5, x.type), half_pis)

@@ -79,8 +79,7 @@ def log1p_tail(f: Function, t: V) -> V:
     """log(1 + t) - t for 1 + t between sqrt(1/2) and sqrt(2)."""
     square = t * t
     if t.type.bits == 32:
-        curve = two_chains(f, t, square, _LOG1P)
-        return f.fma(square * t, curve, square * -0.5)
+        return f.fma(square * t, two_chains(f, t, square, _LOG1P), square * -0.5)
     s = t / (2 + t)
     z = s * s
     half = square * 0.5
@@ -130,12 +129,23 @@ def log(f: Function, x: V) -> V:
 
 
 def _in_base(f: Function, k: V, t: V, unit: tuple[float, float], e: tuple[float, float]) -> V:
-    """k * unit + log(1 + t) * e, both constants in two parts."""
+    """k * unit + log(1 + t) * e, both constants in two parts.
+
+    Of log(1 + t) = t - t**2 / 2 + ... the first term is multiplied and added exactly, and in f32,
+    where polynomials are no better than the results, so is the second.
+    """
     product, rounding = two_product(f, t, e[0])
     total, lost = fast_two_sum(f, k * unit[0], product)
-    square_low = two_product(f, t, t)[1]  # which log1p_tail leaves out
+    square, square_low = two_product(f, t, t)  # of which log1p_tail leaves out the low part
     rounding = f.fma(square_low, -0.5 * e[0], rounding)
-    small = f.fma(log1p_tail(f, t), e[0], f.fma(t, e[1], rounding))
+    if t.type.bits == 32:
+        second, second_low = two_product(f, square, -0.5 * e[0])
+        total, lost_again = fast_two_sum(f, total, second)
+        tail = square * t * two_chains(f, t, square, _LOG1P)
+        rounding, lost = rounding + second_low, lost + lost_again
+    else:
+        tail = log1p_tail(f, t)
+    small = f.fma(tail, e[0], f.fma(t, e[1], rounding))
     return total + (lost + (f.fma(k, unit[1], small) if unit[1] else small))
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias, TypeVar
 
+import numpy as np
+
 from weft.compiler.lower.llvm.emit import Function, Operand, V
-from weft.compiler.lower.llvm.types import F32, F64, I1, I32, I64, U32, U64, Type
+from weft.compiler.lower.llvm.types import F32, F64, I1, I32, I64, PTR, U32, U64, Type
 from weft.compiler.record import record
 
 Pair: TypeAlias = tuple[V, V]
@@ -160,6 +162,37 @@ def pair_product(f: Function, x: Pair, y: tuple[Operand, Operand]) -> Pair:
     return fast_two_sum(f, high, low)
 
 
+def pair_sum(f: Function, x: Pair, y: Pair) -> Pair:
+    """The sum of two pairs to twice the precision of the larger one, even if they cancel."""
+    high, lost = two_sum(f, x[0], y[0])
+    low, lost_low = two_sum(f, x[1], y[1])
+    high, low = fast_two_sum(f, high, low + lost)
+    return fast_two_sum(f, high, low + lost_low)
+
+
+def pair_inverse(f: Function, x: V) -> Pair:
+    """1 / x to twice the precision, unless it overflows."""
+    inverse = 1.0 / x
+    return inverse, f.fma(-inverse, x, 1.0) * inverse
+
+
+def pair_horner(f: Function, x: Pair, coefficients: Sequence[tuple[float, float]]) -> Pair:
+    """A polynomial of pairs, as a loop over constant data: for code that runs rarely."""
+    numbers = V(f, f"@{f.module.data(np.array(coefficients[::-1], np.float64))}", PTR)
+
+    def coefficient(place: Operand) -> Pair:
+        high, low = (f.load(f.element(numbers, F64, place * 2 + part), F64) for part in (0, 1))
+        return f.splat(high, x[0].type.lanes), f.splat(low, x[0].type.lanes)
+
+    start = coefficient(f.const(0, I64))
+    high, low = f.variable(start[0]), f.variable(start[1])
+    with f.range(1, len(coefficients)) as place:
+        made = pair_sum(f, pair_product(f, (high.get(), low.get()), x), coefficient(place))
+        high.set(made[0])
+        low.set(made[1])
+    return high.get(), low.get()
+
+
 def rounded_quotient(f: Function, x: Pair, y: Pair) -> V:
     """The quotient of two pairs, nearly rounded once."""
     inverse = 1 / y[0]
@@ -193,6 +226,24 @@ def rarely(
     f.jump(done)
     f.begin(done)
     return [place.get() for place in held]
+
+
+def rarely_called(
+    f: Function,
+    name: str,
+    condition: V,
+    compute: Callable[[Function, V, V], V],
+    x: V,
+    value: V,
+) -> V:
+    """The value, or what `compute` makes of x and it if the condition holds in any lane: a function
+    of its own, for code that is too long to be inlined. It decides lane by lane what to change.
+    """
+
+    def careful() -> list[V]:
+        return [define_once(f, name, compute, x, value, attributes="noinline")]
+
+    return rarely(f, condition, [value], careful)[0]
 
 
 def sign_bit(f: Function, x: V) -> V:

@@ -96,7 +96,7 @@ def pow(f: Function, x: V, y: V) -> V:
         return [*logarithm.normalised(f, f.abs(x)), clamped(f, y, -limits.far, limits.far)]
 
     base, offset, power = rarely(f, special, [x, shifter, y], careful)
-    log, rest = _precise_log(f, *logarithm.decomposed(f, base, offset))
+    log, rest = precise_log(f, *logarithm.decomposed(f, base, offset))
     product, low = two_product(f, log, power)
     low = f.fma(rest, power, low)
     extreme = beyond(f, product, limits.normal, limits.normal)
@@ -120,7 +120,7 @@ def pow(f: Function, x: V, y: V) -> V:
     return rarely(f, special | extreme, [scaled_normal(f, value, bits)], limited)[0]
 
 
-def _precise_log(f: Function, k: V, t: V) -> Pair:
+def precise_log(f: Function, k: V, t: V) -> Pair:
     """k * log(2) + log(1 + t) to a dozen bits more than the format has, not normalised.
 
     log(1 + t) = s * (2 + z * (2/3 + z * curve)) for s = t / (2 + t) and z = s ** 2. Each sum is one
