@@ -110,7 +110,13 @@ def _run(chosen: Sequence[AnyWorkload], given: argparse.Namespace, console: Cons
     contenders, missing = _contenders(given, console)
     options = _options(given, contenders)
     rows = _with_progress(_tasks(chosen, given.quick), options)
-    return Report(rows, machine(contenders, given.threads), missing)
+    found = machine(contenders, given.threads)
+    if any(row.flops for row in rows):
+        from benchmarks.machine import peaks
+
+        top = peaks(given.threads)
+        found |= {"f32_flops": top.f32_flops, "f64_flops": top.f64_flops}
+    return Report(rows, found, missing)
 
 
 def _with_progress(tasks: list[Task], options: Options) -> list[Row]:
