@@ -169,7 +169,13 @@ def _run(chosen: Sequence[AnyWorkload], given: argparse.Namespace, console: Cons
     rows = _with_progress(tasks, options)
     if len(rows) < len(tasks):
         console.print(f"interrupted after {len(rows)} of {len(tasks)} rows")
-    return Report(rows, machine(contenders, given.threads), missing)
+    found = machine(contenders, given.threads)
+    if any(row.flops for row in rows):
+        from benchmarks.machine import peaks
+
+        top = peaks(given.threads)
+        found |= {"f32_flops": top.f32_flops, "f64_flops": top.f64_flops}
+    return Report(rows, found, missing)
 
 
 def _with_progress(tasks: list[Task], options: Options) -> list[Row]:

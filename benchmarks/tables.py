@@ -50,9 +50,25 @@ def rate(row: Row) -> str:
     weft = row.outcomes.get("weft")
     if weft is None or not weft.median:
         return ""
-    if row.flops and (not row.bytes or row.flops / row.bytes > 5):
+    if row.flops and is_arithmetic(row):
         return f"{row.flops / weft.median / 1e9:.1f} GFLOP/s"
     return f"{row.bytes / weft.median / 1e9:.1f} GB/s" if row.bytes else ""
+
+
+def is_arithmetic(row: Row) -> bool:
+    """Whether arithmetic and not memory is what a workload waits for."""
+    if not row.flops:
+        return False
+    return not row.bytes or row.flops / row.bytes > 5
+
+
+def share(row: Row, report: Report) -> str:
+    """The part of the machine's fused multiply-adds per second that Weft reaches."""
+    kind = "f64_flops" if "f64" in row.title + row.about else "f32_flops"
+    peak, weft = report.machine.get(kind), row.outcomes.get("weft")
+    if not peak or not row.flops or not is_arithmetic(row) or weft is None or not weft.median:
+        return ""
+    return f"{row.flops / weft.median / peak:.0%}"
 
 
 def worst_difference(row: Row) -> float | None:
@@ -70,7 +86,8 @@ def _cell(outcome: Outcome | None) -> str:
 def speed(report: Report) -> Table:
     """Medians of all contenders, and how Weft compares with the best of the others."""
     names = contenders_of(report)
-    header = ["workload", *names, "Weft faster by", "than", "Weft's rate", "difference"]
+    rates = ["Weft's rate", "of the peak"]
+    header = ["workload", *names, "Weft faster by", "than", *rates, "difference"]
     table = Table("Time of a call (median of the turns)", header)
     for row in report.rows:
         ratio, apart = row.ratio(), worst_difference(row)
@@ -85,6 +102,7 @@ def speed(report: Report) -> Table:
                 "-" if ratio is None else f"{ratio:.2f}",
                 row.best_peer() or "-",
                 rate(row),
+                share(row, report),
                 "-" if apart is None else f"{apart:.0e}",
             ]
         )

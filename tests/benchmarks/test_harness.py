@@ -210,6 +210,13 @@ def test_table_has_ratios_losses_and_errors(report: Report) -> None:
     assert "pytensor is not installed: left out" in tables.notes(report)
 
 
+def test_table_has_the_share_of_the_peak_where_it_is_known(report: Report) -> None:
+    place = tables.speed(report).header.index("of the peak")
+    assert [line[place] for line in tables.speed(report).lines] == ["", ""]
+    report.machine["f32_flops"] = 2e9
+    assert [line[place] for line in tables.speed(report).lines] == ["25%", ""]
+
+
 def test_report_goes_to_json_and_back(report: Report, tmp_path: Path) -> None:
     report.write(tmp_path / "report.json")
     assert Report.read(tmp_path / "report.json") == report

@@ -69,6 +69,14 @@ def test_operands_as_they_lie(left: str, right: str, dtype: str) -> None:
         assert is_close(f(x, y), x, y), (m, k, n)
 
 
+@pytest.mark.parametrize("k", [511, 512, 513, 528, 700, 1025, 1537])
+@pytest.mark.parametrize("layout", ["rows", "columns"])
+def test_slices_of_a_packed_operand_are_equally_long(layout: str, k: int) -> None:
+    x, y = rows((60, k), "f4"), LAYOUTS[layout]((k, 1100), "f4")
+    made = wf.jit(lambda x, y: x @ y, specs=_specs("f4"))(x, y)
+    assert is_close(made, x, y)
+
+
 def test_a_right_operand_that_is_packed_in_parts() -> None:
     x, y = rows((100, 1400), "f4"), rows((1400, 3000), "f4")
     made = wf.jit(lambda x, y: x @ y)(x, y)
@@ -141,6 +149,40 @@ def test_rows_are_divided_without_a_trace(m: int) -> None:
                 made.append(f(x, y))
         assert is_close(made[0], x, y)
         assert len({result.tobytes() for result in made}) == 1
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_size_of_a_matrix_by_a_vector(layout: str, dtype: str) -> None:
+    name = {"f4": "f32", "f8": "f64"}[dtype]
+    specs = [wf.spec(f"{name}[m, k]"), wf.spec(f"{name}[k]")]
+    f = wf.jit(lambda x, y: x @ y, specs=specs)
+    for m in (1, 3, 8, 9, 15, 17, 63, 64, 65, 80, 130, 257, 300):
+        for k in (1, 4, 7, 15, 16, 17, 31, 33, 70, 130):
+            x, y = LAYOUTS[layout]((m, k), dtype), rows((k, 2), dtype)[:, 0]
+            assert is_close(f(x, y), x, y), (m, k)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16", "i4", "float16"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_large_matrix_by_a_vector_is_divided_without_a_trace(turned: bool, dtype: str) -> None:
+    """Long and short strips, one part and several, any number of threads."""
+    f = wf.jit(lambda x, y: x.T @ y) if turned else wf.jit(lambda x, y: x @ y)
+    for m, k in ((700, 1003), (4099, 270), (30000, 19), (3, 9000)):
+        x = (4 * RNG.standard_normal((m, k))).astype(dtype)
+        y = (4 * RNG.standard_normal(m if turned else k)).astype(dtype)
+        made = []
+        for count in (1, 2, 3, 7):
+            with wf.threads(count):
+                made.append(f(x, y))
+        assert len({result.tobytes() for result in made}) == 1
+        if dtype in ("f4", "f8"):
+            assert is_close(made[0], x.T if turned else x, y), (m, k)
+        else:
+            wide = "f8" if dtype == "float16" else dtype
+            there = (x.T if turned else x).astype(wide) @ y.astype(wide)
+            tolerance = 1e-3 * np.abs(there).max() if dtype == "float16" else 1e-9
+            assert np.allclose(made[0], there, atol=tolerance)
 
 
 def test_a_product_alone_uses_the_threads_it_may() -> None:

@@ -29,7 +29,9 @@ from weft.compiler.lower.llvm.types import I32, I64, PTR, VOID, of_dtype
 from weft.compiler.record import record
 
 _LEAST_SLICE: Final = 128  # terms of a sum that are multiplied at a time, at least and at most
-_MOST_SLICE: Final = 256  # so that sums of products of bytes stay below 2**24
+_MOST_SLICE: Final = 512
+_MOST_BYTES: Final = 256  # of products of bytes, so that their sums stay below 2**24
+_PANEL_PART: Final = 16  # of the second cache that a panel of so many terms takes at most
 _TILES: Final = 4  # tiles below each other in a block of rows, at most
 _STACK_BYTES: Final = 1 << 15  # of panels that need no memory from the heap
 _EVEN: Final = 4  # rows of which blocks are multiples that are not multiples of tiles
@@ -168,10 +170,20 @@ class _Product:
         return self.kind.tile
 
     @property
-    def slice(self) -> int:
-        """The terms that are multiplied at a time: a panel of them fits the first cache."""
-        fitting = caches().first // (self.tile.columns * self.tile.type.itemsize)
-        return max(min(fitting, _MOST_SLICE), _LEAST_SLICE) & -self.tile.lanes
+    def most_slice(self) -> int:
+        """The terms that are multiplied at a time, at most: panels are read from the second cache,
+        and the more terms, the less often sums go to memory and back.
+        """
+        line = self.tile.columns * self.tile.type.itemsize
+        fitting = caches().second // _PANEL_PART // line
+        most = _MOST_BYTES if self.kind.is_of_bytes else _MOST_SLICE
+        return max(min(fitting, most), _LEAST_SLICE) & -self.tile.lanes
+
+    def slice(self, f: Function) -> V:
+        """The terms that are multiplied at a time, so that all slices are about as long."""
+        k = self.shape[2]
+        each = _up(f, k, f.maximum(_up(f, k, self.most_slice), 1))
+        return (each + (self.tile.lanes - 1)) & -self.tile.lanes
 
     @property
     def shape(self) -> tuple[V, V, V]:
@@ -244,7 +256,7 @@ def _narrow(f: Function, source: Array, target: Array, begin: V, end: V) -> None
 class _Division:
     """How a product is divided: rows in blocks, each of some units of rows; groups of panels,
     panels in all, how many of these are read where they lie, and the elements that a packed one
-    takes.
+    takes; the terms of a slice.
     """
 
     blocks: V
@@ -254,11 +266,16 @@ class _Division:
     panels: V
     in_place: V
     panel_room: V
+    slice: V
 
     @property
     def values(self) -> tuple[V, ...]:
         rows = self.blocks, self.units, self.unit
-        return *rows, self.groups, self.panels, self.in_place, self.panel_room
+        return *rows, self.groups, self.panels, self.in_place, self.panel_room, self.slice
+
+    @property
+    def packed_panels(self) -> V:
+        return self.panels - self.in_place
 
     def first_row(self, f: Function, block: V) -> V:
         """Where a block starts; the last one ends with the rows."""
@@ -268,25 +285,25 @@ class _Division:
 def _build(f: Function, env: Env, product: _Product) -> None:
     tile = product.tile
     m, n, k = product.shape
-    depth = f.minimum(k, product.slice)
+    depth = product.slice(f)
     panels = _up(f, n, tile.columns)
     in_place = _read_in_place(f, product)
     panel_room = packing.room(tile, tile.columns, depth)
     blocks, groups = _blocks(f, env, product, panels)
-    division = _Division(*blocks, groups, panels, in_place, panel_room)
-    packed_panels = panels - in_place
+    division = _Division(*blocks, groups, panels, in_place, panel_room, depth)
+    packed_panels = division.packed_panels
     # The slices that are packed at a time fit the last cache, with what else is there.
     line_bytes = f.maximum(packed_panels * (tile.columns * tile.type.itemsize), 1)
-    affordable = f.divide(f.const(caches().last // 4, I64), line_bytes * product.slice)
-    several = f.minimum(f.maximum(affordable, 1), _up(f, k, product.slice))
+    affordable = f.divide(f.const(caches().last // 4, I64), line_bytes * depth)
+    several = f.minimum(f.maximum(affordable, 1), _up(f, k, depth))
     room = several * packed_panels * panel_room * tile.type.itemsize
     few = f.stack(I64, _STACK_BYTES // 8, align=64)
     packed = f.variable(few)
     is_large = room.gt(_STACK_BYTES)
     with f.when(is_large):
         packed.set(env.workspace(f, room))
-    with f.range(0, k, several * product.slice) as start:
-        end = f.minimum(start + several * product.slice, k)
+    with f.range(0, k, several * depth) as start:
+        end = f.minimum(start + several * depth, k)
         span = (start, end)
         with f.when(packed_panels.gt(0)):
             _pack_right(f, env, product, division, packed.get(), span)
@@ -320,7 +337,7 @@ def _read_in_place(f: Function, product: _Product) -> V:
     down, along = [f.const(stride, I64) for stride in product.rhs.strides]
     apart = f.maximum(down, -down) * tile.type.itemsize
     # Rows that are a power of two apart find room in one of as many lines of the cache.
-    has_room = ((apart & -apart) * f.minimum(k, product.slice)).le(caches().second)
+    has_room = ((apart & -apart) * product.slice(f)).le(caches().second)
     is_small = (n * k * tile.type.itemsize).le(caches().second)
     is_near = apart.le(tiles.FAR_BYTES) & has_room & (is_small | m.le(_FEW_ROWS))
     wanted = along.eq(1) & (is_near | m.le(_TILES * tile.rows))
@@ -360,29 +377,53 @@ def _blocks(f: Function, env: Env, product: _Product, panels: V) -> tuple[tuple[
 def _pack_right(
     f: Function, env: Env, product: _Product, division: _Division, packed: V, span: tuple[V, V]
 ) -> None:
-    """The panels of some slices, slice by slice."""
+    """The panels of some slices, slice by slice. A task has a few lines of all panels where these
+    lie in one piece, else all lines of one panel: memory is read in its order.
+    """
     tile = product.tile
     start, end = span
-    panels = division.panels - division.in_place
-    captured = [*product.values, *division.values, packed, start, end]
+    is_in_rows = f.const(product.rhs.strides[1], I64).eq(1)
+    lines = f.select(is_in_rows, f.const(tile.lanes, I64), division.slice)
+    group = f.select(is_in_rows, division.packed_panels, 1)
+    groups = f.divide(division.packed_panels, group)
+    captured = [*product.values, *division.values, packed, start, end, lines, group, groups]
 
     def pack(g: Function, inner: Env, number: V, given: list[V]) -> None:
-        here = _Product(product.kind, tuple(given[: len(product.values)]))
-        *_, count, skipped, room, target, first, last = given
-        each = count - skipped
-        part, panel = g.divide(number, each), g.remainder(number, each) + skipped
-        line = first + part * product.slice
-        column = panel * tile.columns
-        lines = g.minimum(last - line, product.slice)
-        columns = g.minimum(here.shape[1] - column, tile.columns)
-        rhs = here.rhs
-        corner = rhs.moved(g, rhs.position(g, (line, column)))
-        source = Array(corner.pointer, rhs.dtype, (lines, columns), rhs.strides)
-        packing.pack(g, tile, tile.columns, source, g.element(target, tile.type, number * room))
+        count = len(product.values)
+        here = _Product(product.kind, tuple(given[:count]))
+        *divided, target, first, last, each, several, all_groups = given[count:]
+        line = first + g.divide(number, all_groups) * each
+        panel = g.remainder(number, all_groups) * several
+        strip = _Strip(g, here, _Division(*divided), target, first)
+        with g.range(panel, panel + several) as place:
+            strip.pack(place, line, g.minimum(last - line, each))
 
-    lines = f.minimum(end - start, product.slice)
-    grain = f.maximum(f.divide(f.const(1 << 15, I64), f.maximum(lines * tile.columns, 1)), 1)
-    env.parallel(f, _up(f, end - start, product.slice) * panels, pack, captured, grain)
+    grain = f.maximum(f.divide(f.const(1 << 15, I64), lines * group * tile.columns), 1)
+    env.parallel(f, _up(f, end - start, lines) * groups, pack, captured, grain)
+
+
+@record
+class _Strip:
+    """Where panels are packed to, under emission: those of the slices from line `first` on."""
+
+    f: Function
+    product: _Product
+    division: _Division
+    packed: V
+    first: V
+
+    def pack(self, place: V, line: V, lines: V) -> None:
+        """Some lines of a panel; a slice is a multiple of them, but for the last one."""
+        f, tile, division, rhs = self.f, self.product.tile, self.division, self.product.rhs
+        column = (place + division.in_place) * tile.columns
+        columns = f.minimum(self.product.shape[1] - column, tile.columns)
+        corner = rhs.moved(f, rhs.position(f, (line, column)))
+        source = Array(corner.pointer, rhs.dtype, (lines, columns), rhs.strides)
+        passed = line - self.first
+        panel = f.divide(passed, division.slice) * division.packed_panels + place
+        inside = f.remainder(passed, division.slice) * tile.columns
+        at = panel * division.panel_room + inside
+        packing.pack(f, tile, tile.columns, source, f.element(self.packed, tile.type, at))
 
 
 def _multiply(
@@ -424,7 +465,7 @@ class _Task:
         self.division = division
         self.packed = packed
         self.span = span
-        self.left_room = packing.most_room(self.tile, self.tile.rows, self.product.slice)
+        self.left_room = packing.most_room(self.tile, self.tile.rows, self.product.most_slice)
 
     def emit(self, number: V) -> None:
         f, division = self.f, self.division
@@ -438,8 +479,8 @@ class _Task:
         apart = f.stack(self.tile.type, count, align=64)
         one = f.stack(self.tile.type)
         f.store(f.const(1.0, self.tile.type), one)
-        with f.range(*self.span, self.product.slice) as start:
-            depth = f.minimum(self.span[1] - start, self.product.slice)
+        with f.range(*self.span, division.slice) as start:
+            depth = f.minimum(self.span[1] - start, division.slice)
             with f.when(self._is_packed(high - low)):
                 self._pack_left(room, row, rows, start, depth)
             with f.range(low, high) as panel:
@@ -496,9 +537,7 @@ class _Task:
         f, tile, rhs, division = self.f, self.tile, self.product.rhs, self.division
         deeper = f.const(rhs.strides[0], I64)
         place = panel - division.in_place
-        number = f.divide(start - self.span[0], self.product.slice) * (
-            division.panels - division.in_place
-        )
+        number = f.divide(start - self.span[0], division.slice) * division.packed_panels
         packed = f.element(self.packed, tile.type, (number + place) * division.panel_room)
         where = rhs.at(f, start * deeper + panel * tile.columns)
         is_packed = place.ge(0)

@@ -21,8 +21,8 @@ from weft.compiler.record import record
 
 _WIDEST: Final = 2  # vectors of a tile's row
 _SHARED_BASE: Final = 3  # rows that one address register serves
-FAR_BYTES: Final = 4096  # between lines that the machine does not fetch ahead by itself
-_AHEAD: Final = 16  # lines that are fetched ahead then
+FAR_BYTES: Final = 4096  # between lines that compete for the same places of the first cache
+_AHEAD: Final = 16  # lines that are fetched ahead
 
 
 @record
@@ -208,14 +208,7 @@ def _emit(
     height, width = shape
     zero = f.const(0.0, tile.vector)
     sums = [[f.variable(zero) for _ in range(width)] for _ in range(height)]
-    if width == _WIDEST:
-        far = f.const(right.step, I64).ge(FAR_BYTES // tile.type.itemsize)
-        with f.otherwise(far) as choice:
-            _add_terms(f, tile, sums, factor, right, depth, _AHEAD)
-            choice.otherwise()
-            _add_terms(f, tile, sums, factor, right, depth)
-    else:
-        _add_terms(f, tile, sums, factor, right, depth)
+    _add_terms(f, tile, sums, factor, right, depth)
     # Only the last vector can have lanes without a column.
     left = f.const(target.columns, I64) - (width - 1) * tile.lanes
     mask = below(f, left, tile.lanes)
@@ -231,19 +224,18 @@ def _add_terms(
     factor: Callable[[V, int], V],
     right: Lines,
     depth: V,
-    ahead: int = 0,
 ) -> None:
-    """Add all terms to the sums; the lines of the right operand may be asked for some terms
-    ahead, beyond the last one too, which does no harm.
+    """Add all terms to the sums. Machines fetch what follows a line, but not into another page, and
+    not lines that lie apart: some of them are asked for ahead, beyond the last one too, which does
+    no harm.
     """
     parts = [part * tile.lanes for part in range(len(sums[0]))]
     with f.range(0, depth) as term:
         start = f.element(right.pointer, tile.type, f.mul(term, right.step))
         line = [f.load(f.element(start, tile.type, part), tile.vector) for part in parts]
-        if ahead:
-            later = f.element(start, tile.type, f.mul(f.const(ahead, I64), right.step))
-            for part in parts:
-                memory.prefetch(f, f.element(later, tile.type, part))
+        later = f.element(start, tile.type, f.mul(f.const(_AHEAD, I64), right.step))
+        for part in parts:
+            memory.prefetch(f, f.element(later, tile.type, part))
         for row, totals in enumerate(sums):
             x = f.splat(factor(term, row), tile.lanes)
             for total, y in zip(totals, line, strict=True):
