@@ -26,7 +26,7 @@ from weft.frontends.garbage import uncollected
 from weft.frontends.stored import Shelf, Stored
 from weft.frontends.versions import donated_results, why_traced
 from weft.runtime.stub import MISS
-from weft.runtime.threads import limited
+from weft.runtime.threads import limited, limiting
 
 # The tracer, the passes and the compiler are loaded when a program has to be made: a process that
 # finds its programs on disk needs none of them.
@@ -187,18 +187,20 @@ class CompiledFunction:
         make = getattr(specialisation.program, "stub", None)
         kind = (specialisation, call.treedef, tuple(map(type, call.values)))
         # One that is there already did not take the arrays as they lie in memory.
-        if make is None or self._threads is not None or kind in self._stub_kinds:
+        if make is None or kind in self._stub_kinds:
             return
         stub = make(call, specialisation.out_tree)
         flat = getattr(specialisation.program, "flat_stub", None)
         if stub is not None:
             with self._lock:
+                stub = limiting(stub, self._threads)
                 self._stubs = (stub, *self._stubs[: MOST_STUBS - 1])
                 self._stub_kinds = (kind, *self._stub_kinds[: MOST_STUBS - 1])
         elif flat is not None and not call.static and not call.treedef.children()[1].num_leaves:
             stub = flat(call)
             with self._lock:
                 if stub is not None:
+                    stub = limiting(stub, self._threads)
                     made = (call.treedef, stub, specialisation.out_tree)
                     self._flat_stubs = (made, *self._flat_stubs[: MOST_STUBS - 1])
                 self._stub_kinds = (kind, *self._stub_kinds[: MOST_STUBS - 1])

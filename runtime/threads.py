@@ -255,3 +255,18 @@ def limited(count: int | None) -> Iterator[None]:
         return
     with threads(count):
         yield
+
+
+def limiting(function: Callable[..., Any], count: int | None) -> Callable[..., Any]:
+    """The function with so many threads in each of its calls; itself for None."""
+    if count is None:
+        return function
+
+    def call(*args: Any) -> Any:
+        token = chosen.set(count)
+        try:
+            return function(*args)
+        finally:
+            chosen.reset(token)
+
+    return call

@@ -49,6 +49,7 @@ from weft.compiler.loops.reductions import (
     choices,
     fits_row,
     goes_down_columns,
+    has_long_columns,
     reduced_sizes,
     rows_within,
     short_axes,
@@ -376,6 +377,9 @@ class Partition:
             return False
         if not fits_row(sizes, [loop.size for loop in outer]):
             self._refuse(op, (group,), "its rows are too long to go through twice, or too few")
+            return False
+        if (group.reduce_loops or len(outer) < len(group.loops)) and has_long_columns(op):
+            self._refuse(op, (group,), "its columns are too long to go through twice")
             return False
         if any(store.place.loops.isdisjoint(outer) and outer for store in group.stores):
             return False

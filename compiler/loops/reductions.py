@@ -24,6 +24,7 @@ REDUCTIONS: Final = {
     "argmax": "argmax",
     "argmin": "argmin",
 }
+LONG_COLUMN: Final = 512  # elements of a column that is too long to go through several times
 LEAST_ROW: Final = 32  # elements of a row that an elementwise kernel goes by
 MOST_ROW: Final = 1 << 16  # elements of a row that is gone through several times
 
@@ -84,6 +85,17 @@ def fits_row(sizes: Sequence[Size], outer: Sequence[Size]) -> bool:
     if isinstance(rows, int) and isinstance(row, int):
         return rows >= 8 or row <= 4096
     return not isinstance(rows, int) or rows >= 8
+
+
+def has_long_columns(op: Op) -> bool:
+    """Whether a reduction goes down columns that lie side by side, and are so long that some of
+    them do not stay in the cache: all of them are gone through in the order of memory then.
+    """
+    shape, axes = op.operands[0].type.shape, op.attributes["axes"]
+    beside = dims.product(shape[max(axes) + 1 :]) if axes else 1
+    length = dims.product(shape[axis] for axis in axes)
+    known = isinstance(beside, int) and isinstance(length, int)
+    return known and beside >= LEAST_ROW and length > LONG_COLUMN
 
 
 def goes_down_columns(group: Group, loops: Sequence[Loop | None]) -> bool:

@@ -299,6 +299,8 @@ class _Planner:
 
     def _dying(self, node: Node, position: int, target: Value) -> list[Buffer]:
         """The buffers that a node reads last and may write its result over."""
+        if isinstance(node, Single):
+            return self._carried_over(node.op, position, target)
         found = []
         candidates = dict.fromkeys(
             self.partition.resolve(value) for value in reads(self.partition, node)
@@ -317,6 +319,14 @@ class _Planner:
             if _may_overwrite(self.partition, node, value, target):
                 found.append(buffer)
         return found
+
+    def _carried_over(self, op: Op, position: int, target: Value) -> list[Buffer]:
+        """The buffer that a loop begins with, for what it carries from there on."""
+        place = _carried_operand(op, target)
+        buffer = None if place is None else self.made.holders.get(op.operands[place])
+        if place is None or buffer is None or op.operands[place].type != target.type:
+            return []
+        return [buffer] if self._is_free(op.operands[place], buffer, position, op) else []
 
     def _is_kept(self, node: Node, value: Value) -> bool:
         """Whether a follower must leave an array as it is: it was there before, and others read it
@@ -451,9 +461,18 @@ def _origin(value: Value) -> Value:
             value = op.operands[0]
         elif op.name == "switch" and branch_origins(op, op.results.index(value)):
             value = op.operands[1 + branch_origins(op, op.results.index(value))[0]]
+        elif (place := _carried_operand(op, value)) is not None:
+            value = op.operands[place]
         else:
             break
     return value
+
+
+def _carried_operand(op: Op, result: Value) -> int | None:
+    """The operand from which a loop carries a result, if it does."""
+    _, count, first = _carry_of(op)
+    number = op.results.index(result) if count else 0
+    return first + number if number < count else None
 
 
 def _carry_of(op: Op) -> tuple[dict[int, int], int, int]:

@@ -133,6 +133,17 @@ def test_a_full_reduction_is_not_done_again_for_every_element() -> None:
     assert kinds(parted(function, "f64[1000, 1000]").nodes) == ["sum", "map"]
 
 
+def softmax_down(x: Any) -> Any:
+    e = np.exp(x - x.max(0))
+    return e / e.sum(0)
+
+
+def test_long_columns_are_gone_through_in_the_order_of_memory() -> None:
+    assert kinds(parted(softmax_down, "f32[64, 1024]").nodes) == ["max+sum"]
+    assert kinds(parted(softmax_down, "f32[4096, 1024]").nodes) == ["max", "map", "sum", "map"]
+    assert kinds(parted(lambda x: np.sqrt(x.sum(0)), "f32[4096, 1024]").nodes) == ["sum"]
+
+
 def test_what_a_column_needs_is_not_computed_for_every_row() -> None:
     def function(x: Any, y: Any) -> Any:
         return x + np.exp(y)

@@ -118,6 +118,66 @@ def test_branches_write_in_place() -> None:
     assert plan.bytes < 1000
 
 
+def loops_in_branches(x: Any) -> Any:
+    """A loop that now and then has another one change its array."""
+
+    def step(carry: Any, i: Any) -> Any:
+        def write(a: Any) -> Any:
+            return wf.while_loop(
+                lambda k: k[0] > 0, lambda k: (k[0] - 1, k[1].at[k[0]].add(a[0] + i)), (i, a)
+            )[1]
+
+        def written(a: Any) -> Any:
+            return wf.fori_loop(0, i, lambda k, b: b.at[k].add(1.0), a)
+
+        return wf.cond(carry[i] > 0, written, write, carry), ()
+
+    return wf.scan(step, x * 2.0, np.arange(10))[0]
+
+
+def loops_in_a_row(x: Any) -> Any:
+    y = wf.fori_loop(0, 5, lambda i, a: a.at[i].add(a[i + 1]), np.sin(x))
+    return wf.fori_loop(0, 6, lambda i, a: a.at[i].multiply(a[i + 1]), y)
+
+
+def test_loops_go_on_in_the_memory_of_what_they_begin_with() -> None:
+    assert planned(loops_in_a_row, "f64[1000]").bytes < 9000
+
+    def quiet(x: Any) -> Any:
+        def step(carry: Any, i: Any) -> Any:
+            def write(a: Any) -> Any:
+                return wf.fori_loop(0, i, lambda k, b: b.at[k].add(1.0), a)
+
+            return wf.cond(carry[i] > 0, write, lambda a: a, carry), ()
+
+        return wf.scan(step, x * 2.0, np.arange(10))[0]
+
+    (plan,) = planned(quiet, "f64[1000]").controls.values()
+    assert not plan.spare
+    assert plan.bytes < 1000
+
+
+def begun_and_read_in_the_loop(x: Any) -> Any:
+    y = np.sin(x)
+    return wf.fori_loop(0, 5, lambda i, a: a.at[i].set(a[i + 1] + y[i] * y[i + 1]), y)
+
+
+def begun_twice(x: Any) -> Any:
+    y = np.sin(x)
+    step: Any = lambda i, c: (c[0].at[i].add(1.0), c[1].at[i].multiply(c[0][i]))  # noqa: E731
+    return wf.fori_loop(0, 5, step, (y, y))
+
+
+def begun_and_read_afterwards(x: Any) -> Any:
+    y = np.sin(x)
+    z = wf.fori_loop(0, 5, lambda i, a: a.at[i].set(0.0), y)
+    return y - z, z
+
+
+def exchanged_in_the_loop(x: Any) -> Any:
+    return wf.fori_loop(0, 5, lambda i, c: (c[1], c[0] + c[1]), (np.sin(x), np.cos(x)))
+
+
 def swapped(x: Any) -> Any:
     y, z = x * 2.0, x + 1.0
     return wf.cond(x[0] > 0, lambda a, b: (b, a), lambda a, b: (a, b), y, z)
@@ -176,6 +236,12 @@ def a_chain_in_a_loop(x: Any) -> Any:
 
 BRANCHES = (
     conditional_writes,
+    loops_in_branches,
+    loops_in_a_row,
+    begun_and_read_in_the_loop,
+    begun_twice,
+    begun_and_read_afterwards,
+    exchanged_in_the_loop,
     swapped,
     one_array_twice,
     passed_twice,

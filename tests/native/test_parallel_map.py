@@ -230,11 +230,15 @@ def test_interrupt_ends_the_steps() -> None:
     compiled = plainly(f)
     compiled.lower(x)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
     timer.start()
     started = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), wf.threads(2):
-        compiled(x)
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt), wf.threads(2):
+            compiled(x)
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert time.monotonic() - started < 30
 
 
