@@ -40,7 +40,6 @@ def _elementwise(name: str, emit: Callable[..., Any]) -> Callable[..., Any]:
 globals().update({name: _elementwise(name, emit) for name, emit in SPECIAL.items()})
 
 digamma = _elementwise("digamma", SPECIAL["psi"])
-loggamma = _elementwise("loggamma", SPECIAL["gammaln"])
 
 
 @eager
@@ -83,10 +82,18 @@ def binom(n: ArrayLike, k: ArrayLike) -> Any:
 
 
 @eager
+def loggamma(z: ArrayLike) -> Any:
+    """As `scipy.special.loggamma` of real numbers: NaN left of 0, where it would be complex."""
+    (x,) = floats(z)
+    return np.where(x < 0, np.nan, gammas.lgamma(x))
+
+
+@eager
 def poch(z: ArrayLike, m: ArrayLike) -> Any:
     """As `scipy.special.poch`: gamma(z + m) / gamma(z), for positive z and z + m."""
     start, steps = spread(z, m)
-    return np.exp(gammas.lgamma(start + steps) - gammas.lgamma(start))
+    ratio = np.exp(gammas.lgamma(start + steps) - gammas.lgamma(start))
+    return np.where(steps == 0, 1.0, ratio)
 
 
 @eager

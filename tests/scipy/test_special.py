@@ -183,3 +183,10 @@ def test_a_name_that_is_not_there_says_so() -> None:
         AttributeError, match=r"scipy.special.jv has no traced version.*wf.callback"
     ):
         special.jv  # noqa: B018
+
+
+def test_edges_of_the_gamma_family() -> None:
+    z = np.array([-2.5, -1.0, -0.0, 0.0, 0.5, np.inf, np.nan])
+    np.testing.assert_allclose(wf.jit(special.loggamma)(z), scipy.special.loggamma(z), rtol=1e-14)
+    z, m = np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.0, 3.0])
+    np.testing.assert_allclose(wf.jit(special.poch)(z, m), scipy.special.poch(z, m), rtol=1e-14)
