@@ -29,9 +29,14 @@ LEAST_ROW: Final = 32  # elements of a row that an elementwise kernel goes by
 MOST_ROW: Final = 1 << 16  # elements of a row that is gone through several times
 
 
+def _axes(op: Op) -> tuple[int, ...]:
+    """The reduced axes."""
+    return op.attributes["axes"] if "axes" in op.attributes else (op.attributes["axis"],)
+
+
 def reduced_sizes(op: Op) -> tuple[Size, ...]:
     shape = op.operands[0].type.shape
-    axes = op.attributes["axes"] if "axes" in op.attributes else (op.attributes["axis"],)
+    axes = _axes(op)
     return tuple(size for axis, size in enumerate(shape) if axis in axes)
 
 
@@ -41,7 +46,7 @@ def whole_place(op: Op, place: Place, loops: Sequence[Loop]) -> Place:
 
 
 def interleaved(op: Op, place: Place, reduced: Sequence[Index]) -> list[Index]:
-    axes = op.attributes["axes"] if "axes" in op.attributes else (op.attributes["axis"],)
+    axes = _axes(op)
     kept, inner = iter(place.indices), iter(reduced)
     rank = op.operands[0].type.rank
     return [next(inner) if axis in axes else next(kept) for axis in range(rank)]
@@ -91,7 +96,7 @@ def has_long_columns(op: Op) -> bool:
     """Whether a reduction goes down columns that lie side by side, and are so long that some of
     them do not stay in the cache: all of them are gone through in the order of memory then.
     """
-    shape, axes = op.operands[0].type.shape, op.attributes["axes"]
+    shape, axes = op.operands[0].type.shape, _axes(op)
     beside = dims.product(shape[max(axes) + 1 :]) if axes else 1
     length = dims.product(shape[axis] for axis in axes)
     known = isinstance(beside, int) and isinstance(length, int)

@@ -42,6 +42,9 @@ class Outside(Enum):
 Node: TypeAlias = tuple["Scan | Outside", Value]
 """A value outside, or one in the body of the scan that stacks it."""
 
+Known: TypeAlias = dict[tuple[Outside, Value], Value]
+"""What stands in a body for values outside, some of them both scanned and used whole."""
+
 
 def recompute_scanned(graph: Graph, fired: Counter[str] | None = None) -> Graph:
     """The graph with loops that compute what follows simply from what they scan."""
@@ -156,47 +159,51 @@ class _Reader:
     def emit(self) -> tuple[Value, ...]:
         """The results of the loop, which computes what it does not scan any more."""
         scan = self.scan
-        known: dict[Value, Value] = dict(zip(scan.consts, scan.invariant, strict=True))
+        known: Known = {
+            (Outside.INVARIANT, value): held
+            for value, held in zip(scan.consts, scan.invariant, strict=True)
+        }
         consts = [*scan.consts]
         editor = Editor(scan.body)
         builder = editor.builder
         builder.parameters = list(scan.body.parameters[: len(scan.consts)])
         steps = [Parameter(value.type.with_shape(value.type.shape[1:])) for value in self.kept]
-        known.update(zip(self.kept, steps, strict=True))
+        kept = [(Outside.SEQUENCE, sequence) for sequence in self.kept]
+        known.update(zip(kept, steps, strict=True))
         with builder.active():
             # What was decided later needs nothing that was decided before.
             for sequence in reversed(self.computed):
-                known[sequence] = self._value((Outside.SEQUENCE, sequence), known, consts, builder)
+                node = (Outside.SEQUENCE, sequence)
+                known[node] = self._value(node, known, consts, builder)
         builder.parameters += [*scan.carry, *steps]
         editor.substitution.update(
-            (step, known[v]) for step, v in zip(scan.steps, scan.sequences, strict=True)
+            (step, known[Outside.SEQUENCE, v])
+            for step, v in zip(scan.steps, scan.sequences, strict=True)
         )
         for op in scan.body.ops:
             editor.keep(op, editor.current(op, op.regions))
         body = builder.region([editor.value(value) for value in scan.body.results])
         return scan.emit(without_dead_ops(body), consts=consts, sequences=list(self.kept))
 
-    def _value(
-        self, node: Node, known: dict[Value, Value], consts: list[Value], builder: Builder
-    ) -> Value:
+    def _value(self, node: Node, known: Known, consts: list[Value], builder: Builder) -> Value:
         """A node in the body of this loop."""
         where, place = _outside(node)
-        if place is not None and place in known:
-            return known[place]
+        if place is not None and (where, place) in known:
+            return known[where, place]
         if where is Outside.INVARIANT:
             assert place is not None
             if isinstance(place, Constant):
                 return place
             consts.append(place)
-            known[place] = builder.parameter(place.type)
-            return known[place]
+            known[where, place] = builder.parameter(place.type)
+            return known[where, place]
         made = self._made(node)
         assert made is not None
         operands = [self._value(operand, known, consts, builder) for operand in made.operands]
         with builder.at(made.op.location):
             value = made.op.definition.emit(*operands, **made.attributes)[made.number]
         if place is not None:
-            known[place] = value
+            known[where, place] = value
         return value
 
 

@@ -143,6 +143,12 @@ def test_long_columns_are_gone_through_in_the_order_of_memory() -> None:
     assert kinds(parted(softmax_down, "f32[4096, 1024]").nodes) == ["max", "map", "sum", "map"]
     assert kinds(parted(lambda x: np.sqrt(x.sum(0)), "f32[4096, 1024]").nodes) == ["sum"]
 
+    def highest(x: Any) -> Any:
+        return x + x.argmax(0)
+
+    assert kinds(parted(highest, "f32[64, 1024]").nodes) == ["argmax"]
+    assert kinds(parted(highest, "f32[4096, 1024]").nodes) == ["argmax", "map"]
+
 
 def test_what_a_column_needs_is_not_computed_for_every_row() -> None:
     def function(x: Any, y: Any) -> Any:

@@ -129,6 +129,17 @@ def test_lstm_gradient_is_lean() -> None:
     assert report.fired["recomputed"] == 3
 
 
+def test_an_array_may_be_scanned_and_used_whole() -> None:
+    def f(x: Any) -> Any:
+        whole = np.broadcast_to(x, (40, *x.shape)) * 2.0
+        return wf.scan(lambda c, s: (c + s[0].sum() * s[1].sum(), c), 0.0, (whole, x))
+
+    before = wf.trace(f)(wf.spec("f64[40, 3]"))
+    after, report = optimise(before, verify=True)
+    assert report.fired["recomputed"] == 1
+    assert_same(before, after, arguments(before, 0))
+
+
 @pytest.mark.parametrize("name", ["recurrent", "lstm", "gru", "layers"])
 def test_native_gradient_is_that_of_the_graph_as_traced(name: str) -> None:
     loss, args = MODELS[name]()
