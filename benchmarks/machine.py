@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 ACCUMULATORS = 12  # enough to hide the latency of two units, few enough for 16 registers
-ROUNDS = 200_000
+ROUNDS = 4_000_000
 COPIED = 1 << 25  # numbers of 8 bytes
 
 
