@@ -58,7 +58,7 @@ def plot_scaling(report: Report, path: Path) -> None:
         axes.grid(alpha=0.3)
     for axes in list(grid.flat)[len(names) :]:
         axes.set_visible(False)
-    grid[0][0].legend(fontsize=7)
+    grid[0][0].legend(fontsize=7, handlelength=4)
     _save(figure, path)
 
 
