@@ -323,10 +323,13 @@ class _Planner:
     def _carried_over(self, op: Op, position: int, target: Value) -> list[Buffer]:
         """The buffer that a loop begins with, for what it carries from there on."""
         place = _carried_operand(op, target)
-        buffer = None if place is None else self.made.holders.get(op.operands[place])
-        if place is None or buffer is None or op.operands[place].type != target.type:
+        if place is None:
             return []
-        return [buffer] if self._is_free(op.operands[place], buffer, position, op) else []
+        operand = op.operands[place]
+        buffer = self.made.holders.get(operand)
+        if buffer is None or operand.type != target.type:
+            return []
+        return [buffer] if self._is_free(operand, buffer, position, op) else []
 
     def _is_kept(self, node: Node, value: Value) -> bool:
         """Whether a follower must leave an array as it is: it was there before, and others read it

@@ -133,8 +133,6 @@ def _log_of_stretched(result: Value) -> Value:
     return broadcast(log(stretched.op.operands[0]), **stretched.op.attributes)
 
 
-# --- functions of one number ----------------------------------------------------------------------
-
 # --- powers ---------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,6 @@ one of the parameters.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +18,7 @@ from weft.compiler.ir.build import Builder
 from weft.compiler.ir.errors import BoundsError
 from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
 from weft.compiler.ir.walk import Rewriter, dependencies
+from weft.compiler.record import record
 from weft.compiler.transforms.dependence import is_plain, numbered, shape_of
 from weft.compiler.transforms.prune import prune_region
 
@@ -28,7 +28,7 @@ SELECTING: Final = frozenset({"gather", "slice", "reshape", "transpose", "revers
 """Ops whose results are elements of their first operand, if the others say where."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Selection:
     """A region in two: `gathered` makes of its parameters what it gathers, `rest` makes the results
     of these, followed by all parameters.
