@@ -30,6 +30,30 @@ def softmax_of(xp: Any, size: Any) -> Function:
     return lambda x: softmax(xp, x)
 
 
+def down(xp: Any, size: Any) -> Function:
+    """What needs all of a column, or all of a channel, before its first element."""
+    _, what, axes = size
+
+    def softmax_down(x: Any) -> Any:
+        e = xp.exp(x - xp.max(x, axis=axes, keepdims=True))
+        return e / xp.sum(e, axis=axes, keepdims=True)
+
+    def normal_down(x: Any) -> Any:
+        centred = x - xp.mean(x, axis=axes, keepdims=True)
+        return centred / xp.sqrt(xp.mean(centred * centred, axis=axes, keepdims=True) + 1e-5)
+
+    def variance(x: Any) -> Any:
+        centred = x - xp.mean(x, axis=axes, keepdims=True)
+        return xp.mean(centred * centred, axis=axes, keepdims=True)
+
+    made: dict[str, Function] = {
+        "softmax": softmax_down,
+        "normalised": normal_down,
+        "variance": variance,
+    }
+    return made[what]
+
+
 def all_three(xp: Any, size: Any) -> Function:
     def apply(x: Any, scale: Any, shift: Any) -> Any:
         return softmax(xp, gelu(xp, layer_norm(xp, x, scale, shift)))
@@ -155,5 +179,21 @@ WORKLOADS = (
         flops=lambda size: 2 * float(np.prod(size[0])),
         cold=False,
         growth={n: ((n, 256), 1) for n in (4, 40, 400, 4000, 40000)},
+    ),
+    Workload(
+        "columns",
+        "reductions",
+        "softmax, normalisation and variance along the first axis of 4096 x 1024, and of channels",
+        down,
+        cube,
+        {
+            "softmax": ((4096, 1024), "softmax", 0),
+            "normalised": ((4096, 1024), "normalised", 0),
+            "variance": ((4096, 1024), "variance", 0),
+            "batch norm, 32x64x32x32": ((32, 64, 32, 32), "normalised", (0, 2, 3)),
+        },
+        ((600, 33), "softmax", 0),
+        tolerance=1e-4,
+        cold=False,
     ),
 )
