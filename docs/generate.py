@@ -13,9 +13,9 @@ import weft.random
 from docs.numpy_functions import NOT_DIFFERENTIABLE
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ops import FAMILIES, TABLE
-from weft.frontends.functions.namespace import FFT, LINALG, MAIN, OBJECTS, UFUNC_NAMES
-from weft.frontends.functions.refusals import HANDED_ON, REASONS
-from weft.frontends.functions.special_ufuncs import SPECIAL
+from weft.frontends.numpy.functions.namespace import FFT, LINALG, MAIN, OBJECTS, UFUNC_NAMES
+from weft.frontends.numpy.functions.refusals import HANDED_ON, REASONS
+from weft.frontends.numpy.functions.special_ufuncs import SPECIAL
 from weft.frontends.scipy import linalg as scipy_linalg
 from weft.frontends.scipy import ndimage, signal, special, stats
 

@@ -1,6 +1,6 @@
 """What docs/numpy.md says of NumPy's functions beyond what the registry knows.
 
-tests/numpy/test_derivatives.py compares it with what functions do.
+tests/frontends/numpy/test_derivatives.py compares it with what functions do.
 """
 
 from __future__ import annotations

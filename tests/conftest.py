@@ -15,7 +15,7 @@ from weft.compiler.ir.build import Builder
 from weft.compiler.ir.graph import Graph, Value
 from weft.compiler.ir.identity import structurally_equal
 from weft.compiler.parsing import parse
-from weft.frontends.trace import Trace
+from weft.frontends.tracing.trace import Trace
 
 LARGEST = 500
 
@@ -30,8 +30,8 @@ def _no_stored_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     what an earlier run kept must not stand in for the compiler. Nor does it matter what `weft tune`
     measured.
     """
-    monkeypatch.setattr("weft.frontends.stored.environment", lambda: None)
-    monkeypatch.setattr("weft.frontends.tuning.machine", lambda: "a machine for tests")
+    monkeypatch.setattr("weft.frontends.driver.cache.entry.environment", lambda: None)
+    monkeypatch.setattr("weft.frontends.driver.tuning.machine", lambda: "a machine for tests")
 
 
 @pytest.fixture(autouse=True)

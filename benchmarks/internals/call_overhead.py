@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from weft.compiler.lower.llvm.driver import compile_text, host
-from weft.compiler.lower.llvm.emit import Module
+from weft.compiler.lower.llvm.emit.function import Module
+from weft.compiler.lower.llvm.emit.types import I64, PTR
+from weft.compiler.lower.llvm.machine import compile_text, host
 from weft.compiler.lower.llvm.support.pool import pool_text
 from weft.compiler.lower.llvm.support.stub import stub_text
-from weft.compiler.lower.llvm.types import I64, PTR
 from weft.runtime.native import Library
 from weft.runtime.signatures import ArrayOf, DictOf, Leaf, NumberOf, Result, Signature, Symbol
 from weft.runtime.stub import Caller

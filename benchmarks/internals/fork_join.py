@@ -32,7 +32,7 @@ Region = Callable[[int, int, int, int], None]  # (threads, times, work, pause), 
 def weft_region() -> tuple[Region, Callable[[], None]]:
     """Weft's `weft_parallel`, called in a native loop; and a region inside a region."""
     from weft.compiler.abi import PARALLEL, RUN_WORDS, Run
-    from weft.compiler.lower.llvm.driver import compile_text, host
+    from weft.compiler.lower.llvm.machine import compile_text, host
     from weft.compiler.lower.llvm.support.pool import pool_text
     from weft.runtime.native import Library
     from weft.runtime.threads import Pool
@@ -48,7 +48,7 @@ def weft_region() -> tuple[Region, Callable[[], None]]:
 def gomp_region() -> tuple[Region, Callable[[], None]]:
     """The same native loop over libgomp's `GOMP_parallel`, with one share per thread."""
     from weft.compiler.abi import RUN_WORDS
-    from weft.compiler.lower.llvm.driver import compile_text
+    from weft.compiler.lower.llvm.machine import compile_text
     from weft.runtime.native import Library
 
     declared = "declare void @gomp_loop(ptr, ptr, ptr, i64, i64)"
@@ -109,8 +109,8 @@ def _native_text(parallel: str) -> str:
     """many(run, data, times, work, pause) and nested(run, data, ...): loops over a region whose two
     tasks take square roots `work` times.
     """
-    from weft.compiler.lower.llvm.emit import Function, Module, V
-    from weft.compiler.lower.llvm.types import F64, I64, PTR, VOID
+    from weft.compiler.lower.llvm.emit.function import Function, Module, V
+    from weft.compiler.lower.llvm.emit.types import F64, I64, PTR, VOID
 
     module = Module()
 

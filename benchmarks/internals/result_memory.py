@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from weft.compiler.lower.llvm.driver import compile_text, host
-from weft.compiler.lower.llvm.emit import Module
+from weft.compiler.lower.llvm.emit.function import Module
+from weft.compiler.lower.llvm.emit.types import I1, I8, I64, PTR, VOID
+from weft.compiler.lower.llvm.machine import compile_text, host
 from weft.compiler.lower.llvm.support.pool import pool_text
 from weft.compiler.lower.llvm.support.stub import stub_text
-from weft.compiler.lower.llvm.types import I1, I8, I64, PTR, VOID
 from weft.runtime.native import Library
 from weft.runtime.signatures import Result, Signature
 from weft.runtime.stub import Caller

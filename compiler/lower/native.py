@@ -75,8 +75,8 @@ def lower(
     be written over which parameters; `products` how matrices are to be multiplied;
     `most_parts` how many texts the code may be divided into.
     """
-    from weft.compiler.lower.llvm.driver import host
-    from weft.compiler.lower.llvm.program import emit_program
+    from weft.compiler.lower.llvm.machine import host
+    from weft.compiler.lower.llvm.program.module import emit_program
 
     graph = _specialised(flatten(graph))
     strided: dict[Value, tuple[Size, ...]] = {

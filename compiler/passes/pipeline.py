@@ -19,24 +19,24 @@ from typing import Final, TypeAlias
 
 from weft.compiler.ir.errors import ArgumentError, VerifyError
 from weft.compiler.ir.graph import Graph
-from weft.compiler.passes.block import block_rows
-from weft.compiler.passes.canonicalize import canonicalize
-from weft.compiler.passes.cut import cut_early
-from weft.compiler.passes.eliminate import eliminate_common, eliminate_dead
-from weft.compiler.passes.fold import fold_constants
-from weft.compiler.passes.hoist import hoist_invariants
-from weft.compiler.passes.inline import inline_calls
-from weft.compiler.passes.join import join_padded
-from weft.compiler.passes.late import compute_late
-from weft.compiler.passes.layout import lay_out_channels
-from weft.compiler.passes.merge import merge_products
-from weft.compiler.passes.one_hot import gather_one_hot
-from weft.compiler.passes.recompute import recompute_scanned
-from weft.compiler.passes.simplify import simplify, stabilise
-from weft.compiler.passes.sink import sink_views
-from weft.compiler.passes.stack import stack_products
-from weft.compiler.passes.sums import sum_after_loops
-from weft.compiler.passes.unroll import unroll_scans
+from weft.compiler.passes.algebra.canonicalize import canonicalize
+from weft.compiler.passes.algebra.eliminate import eliminate_common, eliminate_dead
+from weft.compiler.passes.algebra.fold import fold_constants
+from weft.compiler.passes.algebra.gather_one_hot import gather_one_hot
+from weft.compiler.passes.algebra.inline import inline_calls
+from weft.compiler.passes.algebra.merge_products import merge_products
+from weft.compiler.passes.algebra.simplify import simplify, stabilise
+from weft.compiler.passes.blocking.rows import block_rows
+from weft.compiler.passes.layout.channels import lay_out_channels
+from weft.compiler.passes.layout.join_padded import join_padded
+from weft.compiler.passes.layout.push_slices_up import cut_early
+from weft.compiler.passes.layout.sink_views import sink_views
+from weft.compiler.passes.scans.batch_products import stack_products
+from weft.compiler.passes.scans.defer_sums import sum_after_loops
+from weft.compiler.passes.scans.hoist import hoist_invariants
+from weft.compiler.passes.scans.recompute import recompute_scanned
+from weft.compiler.passes.scans.sink_results import compute_late
+from weft.compiler.passes.scans.unroll import unroll_scans
 from weft.compiler.record import record
 from weft.compiler.rewrite.driver import apply_rules
 from weft.compiler.rewrite.rule import Rule

@@ -1,6 +1,6 @@
 """Rewrite rules: what they replace by what, how exact they are, and why they may.
 
-A rule without a proof cannot be made; `tests/rewrite` runs every proof.
+A rule without a proof cannot be made; `tests/compiler/rewrite` runs every proof.
 """
 
 from __future__ import annotations

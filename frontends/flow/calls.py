@@ -15,15 +15,15 @@ import numpy as np
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.graph import Constant
 from weft.frontends.flow import libraries
-from weft.frontends.flow.asked import conversion
+from weft.frontends.flow.api import conversion
 from weft.frontends.flow.iteration import Enumerated, TracedRange, Zipped
 from weft.frontends.flow.logic import and_, or_
 from weft.frontends.flow.parts import adopted, is_array, is_traced, truth
-from weft.frontends.functions import core, index_tricks
-from weft.frontends.functions.mapping import vectorize
-from weft.frontends.functions.namespace import BY_NUMPY
-from weft.frontends.selected import Selected
-from weft.frontends.trace import Tracer, find_trace, located
+from weft.frontends.numpy.functions import core, index_tricks
+from weft.frontends.numpy.functions.mapping import vectorize
+from weft.frontends.numpy.functions.namespace import BY_NUMPY
+from weft.frontends.numpy.masked.array import Selected
+from weft.frontends.tracing.trace import Tracer, find_trace, located
 
 _PLAIN: Final = (types.BuiltinFunctionType, types.BuiltinMethodType)
 _ARRAYS: Final = (np.array, np.asarray, np.asanyarray, np.ascontiguousarray)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from weft.compiler.ir.errors import TraceError
 from weft.compiler.ir.location import Location
 from weft.frontends.flow import operators
-from weft.frontends.flow.asked import Conversion, conversion
+from weft.frontends.flow.api import Conversion, conversion
 from weft.frontends.flow.rewriter import RUNTIME, rewritten
 from weft.frontends.flow.source import NoSource, function_node, is_users
 

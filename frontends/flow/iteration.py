@@ -19,8 +19,8 @@ from weft.compiler.ir.dims import Dim
 from weft.compiler.ir.dtypes import is_supported
 from weft.compiler.ops import shape
 from weft.compiler.ops.arithmetic import add, mul
-from weft.frontends.functions import core
-from weft.frontends.trace import Tracer
+from weft.frontends.numpy.functions import core
+from weft.frontends.tracing.trace import Tracer
 
 Count: TypeAlias = "int | Dim | Tracer"
 

@@ -41,5 +41,5 @@ def _ours(thing: Any, name: str) -> Any:
 
 
 def _module(part: str) -> Any:
-    inside = "numpy.fft" if part == "fft" else f"scipy.{part}"
+    inside = "numpy.public.fft" if part == "fft" else f"scipy.{part}"
     return importlib.import_module(f"weft.frontends.{inside}")

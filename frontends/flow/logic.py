@@ -16,8 +16,8 @@ from weft.compiler.ops import logic
 from weft.frontends.flow.branches import choose
 from weft.frontends.flow.parts import is_traced, trace_part, truth
 from weft.frontends.flow.variables import Taken
-from weft.frontends.functions import core
-from weft.frontends.trace import Tracer, current_trace
+from weft.frontends.numpy.functions import core
+from weft.frontends.tracing.trace import Tracer, current_trace
 
 Later = Callable[[], Any]
 _OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {

@@ -10,15 +10,15 @@ from typing import Any, Final
 
 from weft.compiler.ir.errors import TraceError, WeftError
 from weft.compiler.ir.graph import Constant, Value
-from weft.frontends.flow.asked import Conversion, conversion
+from weft.frontends.flow.api import Conversion, conversion
 from weft.frontends.flow.branches import Choice
 from weft.frontends.flow.iteration import Asked, Steps, steps
 from weft.frontends.flow.logic import and_
 from weft.frontends.flow.parts import conditional, is_traced, truth
 from weft.frontends.flow.rolling import Loop
 from weft.frontends.flow.scope import Names, Part, Scope
-from weft.frontends.functions import core
-from weft.frontends.trace import OuterWrite, Tracer, user_line
+from weft.frontends.numpy.functions import core
+from weft.frontends.tracing.trace import OuterWrite, Tracer, user_line
 
 MOST_UNROLLED: Final = 16  # steps, of all loops around together
 MOST_UNROLLED_AROUND_LOOPS: Final = 4

@@ -17,12 +17,12 @@ from weft.compiler.ir.graph import Constant, Region, Value
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import logic
 from weft.frontends.flow import variables
-from weft.frontends.flow.asked import Conversion, conversion
+from weft.frontends.flow.api import Conversion, conversion
 from weft.frontends.flow.saved import refill
 from weft.frontends.flow.scope import Names, Place
 from weft.frontends.flow.variables import Leaf, State
-from weft.frontends.functions import core
-from weft.frontends.trace import OuterWrite, Trace, Tracer, current_trace
+from weft.frontends.numpy.functions import core
+from weft.frontends.tracing.trace import OuterWrite, Trace, Tracer, current_trace
 
 _SOLE_REFERENCES: Final = 3  # the variable, the parameter here, and that of `getrefcount`
 SPELLING = "x = x.at[...].set(...)"

@@ -17,7 +17,7 @@ import numpy as np
 
 from weft.compiler.ir.errors import TraceError
 from weft.frontends.flow.scope import UNDEFINED, AttributePlace, CellPlace, Place
-from weft.frontends.trace import Tracer, user_line
+from weft.frontends.tracing.trace import Tracer, user_line
 
 MOST_LOOKED_AT: Final = 2000  # values
 _LIBRARIES: Final = ("weft.", "numpy", "builtins", "functools")

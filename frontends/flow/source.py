@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from weft.frontends import purity
+from weft.frontends.driver.cache import purity
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.Lambda
 

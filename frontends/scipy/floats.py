@@ -6,15 +6,15 @@ from typing import Any
 
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.dtypes import DType
-from weft.frontends.functions.core import (
+from weft.frontends.numpy.functions.axis_ops import as_value
+from weft.frontends.numpy.functions.core import (
     broadcast_shapes,
     broadcast_value,
     lift,
     result_dtype,
     wrap,
 )
-from weft.frontends.functions.pieces import as_value
-from weft.frontends.trace import ArrayLike
+from weft.frontends.tracing.trace import ArrayLike
 
 
 def float_dtype(*operands: ArrayLike) -> DType:

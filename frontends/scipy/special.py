@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from weft.frontends.control import stop_gradient
-from weft.frontends.eager import eager
-from weft.frontends.functions import gammas
-from weft.frontends.functions.core import lift, wrap
-from weft.frontends.functions.special_ufuncs import SPECIAL
+from weft.frontends.api.control import stop_gradient
+from weft.frontends.eager.immediate import eager
+from weft.frontends.numpy.functions import gammas
+from weft.frontends.numpy.functions.core import lift, wrap
+from weft.frontends.numpy.functions.special_ufuncs import SPECIAL
 from weft.frontends.scipy.floats import floats, spread
-from weft.frontends.trace import ArrayLike
+from weft.frontends.tracing.trace import ArrayLike
 
 _OTHERS = (
     *("binom", "digamma", "factorial", "log_softmax", "loggamma", "logsumexp", "multigammaln"),

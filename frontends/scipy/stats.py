@@ -19,11 +19,11 @@ from typing import Any, Final
 import numpy as np
 
 from weft.compiler.ir.errors import ShapeError
-from weft.frontends.eager import eager
-from weft.frontends.functions import gammas, normals
-from weft.frontends.functions.core import lift, wrap
-from weft.frontends.functions.linalg import cholesky
-from weft.frontends.functions.special_ufuncs import SPECIAL
+from weft.frontends.eager.immediate import eager
+from weft.frontends.numpy.functions import gammas, normals
+from weft.frontends.numpy.functions.core import lift, wrap
+from weft.frontends.numpy.functions.linalg import cholesky
+from weft.frontends.numpy.functions.special_ufuncs import SPECIAL
 from weft.frontends.scipy.families import Continuous, Discrete, inside
 from weft.frontends.scipy.floats import floats
 from weft.frontends.scipy.linalg import solve_triangular

@@ -16,9 +16,9 @@ import numpy as np
 from weft.compiler.ir.errors import ArgumentError, ShapeError
 from weft.compiler.ir.graph import Constant
 from weft.compiler.ops import sparse as ops
-from weft.frontends import tree
-from weft.frontends.functions import core
-from weft.frontends.trace import Tracer, located
+from weft.frontends.numpy.functions import core
+from weft.frontends.tracing import tree
+from weft.frontends.tracing.trace import Tracer, located
 
 FORMATS: Final = ("csr", "csc", "coo")
 _POSITIONS: Final = {"differentiable": False}

@@ -9,16 +9,16 @@ import numpy as np
 
 from weft.compiler.ir.dtypes import dtype as as_dtype
 from weft.compiler.ir.errors import ArgumentError, DTypeError, ShapeError
-from weft.frontends import numpy as wnp
-from weft.frontends import tree
-from weft.frontends.eager import eager
-from weft.frontends.functions import core
+from weft.frontends.eager.immediate import eager
+from weft.frontends.numpy import public as wnp
+from weft.frontends.numpy.functions import core
 from weft.frontends.sparse.array import (
     SparseArray,
     of_scipy,
     require_unique,
     traced,
 )
+from weft.frontends.tracing import tree
 
 
 def todense(array: SparseArray) -> Any:

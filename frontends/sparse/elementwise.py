@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from weft.compiler.ir.errors import ShapeError
-from weft.frontends import numpy as wnp
-from weft.frontends.functions import core
+from weft.frontends.numpy import public as wnp
+from weft.frontends.numpy.functions import core
 from weft.frontends.sparse.array import (
     SparseArray,
     refusal,

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from weft.compiler.ir.errors import ShapeError
-from weft.frontends import numpy as wnp
-from weft.frontends.functions import core
-from weft.frontends.functions.pieces import checked
+from weft.frontends.numpy import public as wnp
+from weft.frontends.numpy.functions import core
+from weft.frontends.numpy.functions.axis_ops import checked
 from weft.frontends.sparse.array import SparseArray, refusal, require_unique, traced
 
 

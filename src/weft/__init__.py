@@ -24,53 +24,53 @@ if TYPE_CHECKING:
     from weft.compiler.ir.evaluate import evaluate as evaluate
     from weft.compiler.ir.graph import Graph as Graph
     from weft.compiler.parsing import parse as parse
-    from weft.frontends.checking import GradientError as GradientError
-    from weft.frontends.checking import check_grads as check_grads
-    from weft.frontends.compiled import jit as jit
-    from weft.frontends.control import callback as callback
-    from weft.frontends.control import checkpoint as checkpoint
-    from weft.frontends.control import cond as cond
-    from weft.frontends.control import debug_print as debug_print
-    from weft.frontends.control import dynamic_slice as dynamic_slice
-    from weft.frontends.control import dynamic_update_slice as dynamic_update_slice
-    from weft.frontends.control import fori_loop as fori_loop
-    from weft.frontends.control import map as map
-    from weft.frontends.control import probe as probe
-    from weft.frontends.control import scan as scan
-    from weft.frontends.control import stop_gradient as stop_gradient
-    from weft.frontends.control import switch as switch
-    from weft.frontends.control import while_loop as while_loop
-    from weft.frontends.convolve import avg_pool as avg_pool
-    from weft.frontends.convolve import conv as conv
-    from weft.frontends.convolve import max_pool as max_pool
-    from weft.frontends.custom import custom_jvp as custom_jvp
-    from weft.frontends.custom import custom_vjp as custom_vjp
-    from weft.frontends.custom import straight_through as straight_through
-    from weft.frontends.differentiation import jvp as jvp
-    from weft.frontends.differentiation import linear_transpose as linear_transpose
-    from weft.frontends.differentiation import linearize as linearize
-    from weft.frontends.differentiation import vjp as vjp
-    from weft.frontends.flow.asked import control_flow as control_flow
+    from weft.frontends.api.checking import GradientError as GradientError
+    from weft.frontends.api.checking import check_grads as check_grads
+    from weft.frontends.api.control import callback as callback
+    from weft.frontends.api.control import checkpoint as checkpoint
+    from weft.frontends.api.control import cond as cond
+    from weft.frontends.api.control import debug_print as debug_print
+    from weft.frontends.api.control import dynamic_slice as dynamic_slice
+    from weft.frontends.api.control import dynamic_update_slice as dynamic_update_slice
+    from weft.frontends.api.control import fori_loop as fori_loop
+    from weft.frontends.api.control import map as map
+    from weft.frontends.api.control import probe as probe
+    from weft.frontends.api.control import scan as scan
+    from weft.frontends.api.control import stop_gradient as stop_gradient
+    from weft.frontends.api.control import switch as switch
+    from weft.frontends.api.control import while_loop as while_loop
+    from weft.frontends.api.convolution import avg_pool as avg_pool
+    from weft.frontends.api.convolution import conv as conv
+    from weft.frontends.api.convolution import max_pool as max_pool
+    from weft.frontends.api.custom import custom_jvp as custom_jvp
+    from weft.frontends.api.custom import custom_vjp as custom_vjp
+    from weft.frontends.api.custom import straight_through as straight_through
+    from weft.frontends.api.differentiation import jvp as jvp
+    from weft.frontends.api.differentiation import linear_transpose as linear_transpose
+    from weft.frontends.api.differentiation import linearize as linearize
+    from weft.frontends.api.differentiation import vjp as vjp
+    from weft.frontends.api.gradients import grad as grad
+    from weft.frontends.api.gradients import value_and_grad as value_and_grad
+    from weft.frontends.api.jacobians import hessian as hessian
+    from weft.frontends.api.jacobians import hvp as hvp
+    from weft.frontends.api.jacobians import jacfwd as jacfwd
+    from weft.frontends.api.jacobians import jacobian as jacobian
+    from weft.frontends.api.jacobians import jacrev as jacrev
+    from weft.frontends.api.rewriting import rewrite as rewrite
+    from weft.frontends.api.steering import fence as fence
+    from weft.frontends.api.steering import fuse as fuse
+    from weft.frontends.api.steering import no_fuse as no_fuse
+    from weft.frontends.api.vmap import vmap as vmap
+    from weft.frontends.driver.jit import jit as jit
+    from weft.frontends.eager.array import Array as Array
+    from weft.frontends.flow.api import control_flow as control_flow
     from weft.frontends.flow.iteration import rolled as rolled
     from weft.frontends.flow.iteration import unrolled as unrolled
-    from weft.frontends.gradients import grad as grad
-    from weft.frontends.gradients import value_and_grad as value_and_grad
-    from weft.frontends.jacobians import hessian as hessian
-    from weft.frontends.jacobians import hvp as hvp
-    from weft.frontends.jacobians import jacfwd as jacfwd
-    from weft.frontends.jacobians import jacobian as jacobian
-    from weft.frontends.jacobians import jacrev as jacrev
-    from weft.frontends.lazy import Array as Array
-    from weft.frontends.rewriting import rewrite as rewrite
-    from weft.frontends.sparse_derivatives import sparse_hessian as sparse_hessian
-    from weft.frontends.sparse_derivatives import sparse_jacobian as sparse_jacobian
-    from weft.frontends.sparse_derivatives import sparsity_pattern as sparsity_pattern
-    from weft.frontends.spec import spec as spec
-    from weft.frontends.steering import fence as fence
-    from weft.frontends.steering import fuse as fuse
-    from weft.frontends.steering import no_fuse as no_fuse
-    from weft.frontends.tracing import trace as trace
-    from weft.frontends.vectorize import vmap as vmap
+    from weft.frontends.sparse.derivatives import sparse_hessian as sparse_hessian
+    from weft.frontends.sparse.derivatives import sparse_jacobian as sparse_jacobian
+    from weft.frontends.sparse.derivatives import sparsity_pattern as sparsity_pattern
+    from weft.frontends.tracing.function import trace as trace
+    from weft.frontends.tracing.spec import spec as spec
     from weft.runtime.threads import get_num_threads as get_num_threads
     from weft.runtime.threads import set_num_threads as set_num_threads
     from weft.runtime.threads import threads as threads
@@ -90,23 +90,23 @@ _MODULES = {
     "weft.compiler.ir.evaluate": "evaluate",
     "weft.compiler.ir.graph": "Graph",
     "weft.compiler.parsing": "parse",
-    "weft.frontends.checking": "GradientError check_grads",
-    "weft.frontends.compiled": "jit",
-    "weft.frontends.control": _CONTROL,
-    "weft.frontends.convolve": "avg_pool conv max_pool",
-    "weft.frontends.custom": "custom_jvp custom_vjp straight_through",
-    "weft.frontends.differentiation": "jvp linear_transpose linearize vjp",
-    "weft.frontends.flow.asked": "control_flow",
+    "weft.frontends.api.checking": "GradientError check_grads",
+    "weft.frontends.driver.jit": "jit",
+    "weft.frontends.api.control": _CONTROL,
+    "weft.frontends.api.convolution": "avg_pool conv max_pool",
+    "weft.frontends.api.custom": "custom_jvp custom_vjp straight_through",
+    "weft.frontends.api.differentiation": "jvp linear_transpose linearize vjp",
+    "weft.frontends.flow.api": "control_flow",
     "weft.frontends.flow.iteration": "rolled unrolled",
-    "weft.frontends.gradients": "grad value_and_grad",
-    "weft.frontends.lazy": "Array",
-    "weft.frontends.jacobians": "hessian hvp jacfwd jacobian jacrev",
-    "weft.frontends.rewriting": "rewrite",
-    "weft.frontends.sparse_derivatives": "sparse_hessian sparse_jacobian sparsity_pattern",
-    "weft.frontends.spec": "spec",
-    "weft.frontends.steering": "fence fuse no_fuse",
-    "weft.frontends.tracing": "trace",
-    "weft.frontends.vectorize": "vmap",
+    "weft.frontends.api.gradients": "grad value_and_grad",
+    "weft.frontends.eager.array": "Array",
+    "weft.frontends.api.jacobians": "hessian hvp jacfwd jacobian jacrev",
+    "weft.frontends.api.rewriting": "rewrite",
+    "weft.frontends.sparse.derivatives": "sparse_hessian sparse_jacobian sparsity_pattern",
+    "weft.frontends.tracing.spec": "spec",
+    "weft.frontends.api.steering": "fence fuse no_fuse",
+    "weft.frontends.tracing.function": "trace",
+    "weft.frontends.api.vmap": "vmap",
     "weft.runtime.threads": "get_num_threads set_num_threads threads",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}

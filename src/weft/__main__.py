@@ -53,7 +53,7 @@ def _cache(action: str) -> int:
 
 def _tune(seconds: float) -> int:
     """Measure products of matrices, show the results and keep them."""
-    from weft.frontends import tuning
+    from weft.frontends.driver import tuning
 
     print(
         f"Measuring matrix products for about {seconds:.0f} seconds, or longer if this machine is "

@@ -1,10 +1,10 @@
-"""`weft.numpy`: NumPy's functions, traceable. See `weft.frontends.numpy`."""
+"""`weft.numpy`: NumPy's functions, traceable. See `weft.frontends.numpy.public`."""
 
 from typing import Any
 
-from weft.frontends import numpy as _surface
-from weft.frontends.numpy import *  # noqa: F403
-from weft.frontends.numpy import __all__ as __all__
+from weft.frontends.numpy import public as _surface
+from weft.frontends.numpy.public import *  # noqa: F403
+from weft.frontends.numpy.public import __all__ as __all__
 
 
 def __getattr__(name: str) -> Any:

@@ -1,11 +1,11 @@
 """`weft.random`: random numbers as pure functions of a key.
 
-See `weft.frontends.random` and `weft.frontends.distributions`.
+See `weft.frontends.random.sampling` and `weft.frontends.random.distributions`.
 """
 
-from weft.frontends.distributions import *  # noqa: F403
-from weft.frontends.distributions import __all__ as _distributions
-from weft.frontends.random import *  # noqa: F403
-from weft.frontends.random import __all__ as _basic
+from weft.frontends.random.distributions import *  # noqa: F403
+from weft.frontends.random.distributions import __all__ as _distributions
+from weft.frontends.random.sampling import *  # noqa: F403
+from weft.frontends.random.sampling import __all__ as _basic
 
 __all__ = sorted([*_basic, *_distributions])

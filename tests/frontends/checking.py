@@ -10,7 +10,7 @@ import numpy as np
 
 import weft as wf
 from weft.compiler.ir.graph import Graph
-from weft.frontends import tree
+from weft.frontends.tracing import tree
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]

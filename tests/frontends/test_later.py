@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 
-from weft.frontends.later import Later
+from weft.frontends.driver.background import Later
 
 
 def test_results_and_failures() -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import weft as wf
 import weft.numpy as wnp
 from weft.compiler.ir.errors import BoundsError, ShapeError
-from weft.frontends import recording
+from weft.frontends.eager import recording
 
 ROWS: dict[str, Callable[[Any, Any], Any]] = {
     "arithmetic": lambda x, y: (x + 2 * y - 1) / (y * y + 1.5) // 0.5 % 3,

@@ -28,10 +28,13 @@ from weft.compiler.ir.dtypes import bf16, f64
 from weft.compiler.ir.errors import BoundsError
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.types import ArrayType
-from weft.frontends import machine_code, purity, stored, tree
-from weft.frontends.bytecode import global_names
-from weft.frontends.identity import Digest, NoIdentity
-from weft.frontends.stored import Stored, Unstorable, decode, encode
+from weft.frontends.driver import machine_code
+from weft.frontends.driver.cache import entry as stored
+from weft.frontends.driver.cache import purity
+from weft.frontends.driver.cache.bytecode import global_names
+from weft.frontends.driver.cache.entry import Stored, Unstorable, decode, encode
+from weft.frontends.driver.cache.fingerprint import Digest, NoIdentity
+from weft.frontends.tracing import tree
 from weft.runtime.cache import Cache
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
@@ -102,7 +105,7 @@ def test_second_process_does_not_run_the_function(run: Runner) -> None:
     assert not {name for name in modules if name.startswith("weft.compiler.ops")}
     assert not {name for name in modules if name.startswith("weft.compiler.passes")}
     emitters = {name for name in modules if name.startswith("weft.compiler.lower.llvm.")}
-    assert emitters == {"weft.compiler.lower.llvm.driver"}
+    assert emitters == {"weft.compiler.lower.llvm.machine"}
 
 
 @pytest.mark.parametrize(

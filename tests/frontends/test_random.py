@@ -15,7 +15,7 @@ import pytest
 import scipy.stats
 
 import weft as wf
-from tests.ops.rows_random import cipher
+from tests.compiler.ops.rows_random import cipher
 from weft import random
 
 Array = np.ndarray[Any, Any]

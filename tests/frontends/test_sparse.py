@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft.compiler.ir.errors import ArgumentError, BoundsError, DTypeError, ShapeError, TraceError
-from weft.frontends import tree
+from weft.frontends.tracing import tree
 
 Array = np.ndarray[Any, Any]
 FORMATS = ("csr", "csc", "coo")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import weft as wf
-from weft.frontends import tree
+from weft.frontends.tracing import tree
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]

@@ -9,7 +9,7 @@ import pytest
 import scipy.special
 
 import weft as wf
-from weft.frontends.functions.special_ufuncs import SPECIAL
+from weft.frontends.numpy.functions.special_ufuncs import SPECIAL
 
 POINTS = np.array([0.05, 0.3, 0.7, 0.95])
 EDGES = np.array([0.0, 1.0, -1.0, 2.5, np.inf, np.nan])

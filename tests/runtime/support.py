@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from weft.compiler.abi import RUN_WORDS, Run
-from weft.compiler.lower.llvm.driver import compile_text, host
-from weft.compiler.lower.llvm.emit import Module
+from weft.compiler.lower.llvm.emit.function import Module
+from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
+from weft.compiler.lower.llvm.machine import compile_text, host
 from weft.compiler.lower.llvm.support.pool import pool_text
 from weft.compiler.lower.llvm.support.stub import stub_text
-from weft.compiler.lower.llvm.types import I64, PTR, VOID
 from weft.runtime.native import Library
 from weft.runtime.stub import Caller
 from weft.runtime.threads import Pool

@@ -22,10 +22,10 @@ import pytest
 from tests.runtime import support
 from tests.runtime.support import NDArray, address, caller, entry, no_leak_of, view, words
 from weft.compiler.abi import MEMORY_KEPT, MEMORY_LARGE, Failed, Run
-from weft.compiler.lower.llvm.driver import compile_text
-from weft.compiler.lower.llvm.emit import Module
-from weft.compiler.lower.llvm.types import F32 as FLOAT
-from weft.compiler.lower.llvm.types import I64, PTR, VOID
+from weft.compiler.lower.llvm.emit.function import Module
+from weft.compiler.lower.llvm.emit.types import F32 as FLOAT
+from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
+from weft.compiler.lower.llvm.machine import compile_text
 from weft.runtime import threads
 from weft.runtime.native import Library
 from weft.runtime.signatures import (

@@ -24,7 +24,7 @@ from tests.systems.models import (
     softplus,
     tiny,
 )
-from weft.frontends.convolve import conv
+from weft.frontends.api.convolution import conv
 
 # --- G69: divergences and bounds ------------------------------------------------------------------
 

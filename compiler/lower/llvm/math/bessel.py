@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.math.exponential import exp_parts, reduced, scaled_normal
 from weft.compiler.lower.llvm.math.polynomial import (
     Pair,

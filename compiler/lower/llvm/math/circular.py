@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from weft.compiler.lower.llvm.emit import Function, Module, V
+from weft.compiler.lower.llvm.emit.function import Function, Module, V
+from weft.compiler.lower.llvm.emit.types import F64, I64, PTR, U64, VOID, element_type
 from weft.compiler.lower.llvm.math.exponential import whole_part
 from weft.compiler.lower.llvm.math.polynomial import (
     Pair,
@@ -29,7 +30,6 @@ from weft.compiler.lower.llvm.math.polynomial import (
     two_sum,
     with_sign,
 )
-from weft.compiler.lower.llvm.types import F64, I64, PTR, U64, VOID, element_type
 
 # (sin(r) / r - 1) / r ** 2 in powers of r ** 2: absolute errors of sin(r) / r below 2 ** -27.8 and
 # 2 ** -57.9 for r ** 2 up to 0.63 and 0.62.

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Sequence
 from typing import Final
 
-from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.math.logarithm import decomposed
 from weft.compiler.lower.llvm.math.polynomial import (
     fast_two_sum,

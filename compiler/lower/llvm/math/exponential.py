@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from weft.compiler.lower.llvm.emit import Function, Operand, V
+from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.math.polynomial import (
     Pair,
     by_width,

@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
-from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.emit.function import Function, V
+from weft.compiler.lower.llvm.emit.types import F32, F64
 from weft.compiler.lower.llvm.math import digamma_roots, gamma_roots
 from weft.compiler.lower.llvm.math.inverse import log_pair
 from weft.compiler.lower.llvm.math.logarithm import decomposed
@@ -33,7 +34,6 @@ from weft.compiler.lower.llvm.math.polynomial import (
     two_sum,
 )
 from weft.compiler.lower.llvm.math.power import precise_log
-from weft.compiler.lower.llvm.types import F32, F64
 
 _INFINITY: Final = float("inf")
 _NAN: Final = float("nan")

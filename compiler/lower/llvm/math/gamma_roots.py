@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from weft.compiler.lower.llvm.emit import Function, Operand, V
+from weft.compiler.lower.llvm.emit.function import Function, Operand, V
+from weft.compiler.lower.llvm.emit.types import F64, PTR
 from weft.compiler.lower.llvm.math.polynomial import any_lane
-from weft.compiler.lower.llvm.types import F64, PTR
 from weft.compiler.record import record
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.math import exponential
 from weft.compiler.lower.llvm.math.polynomial import (
     by_width,

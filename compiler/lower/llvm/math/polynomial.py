@@ -11,8 +11,8 @@ from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from weft.compiler.lower.llvm.emit import Function, Operand, V
-from weft.compiler.lower.llvm.types import F32, F64, I1, I32, I64, PTR, U32, U64, Type
+from weft.compiler.lower.llvm.emit.function import Function, Operand, V
+from weft.compiler.lower.llvm.emit.types import F32, F64, I1, I32, I64, PTR, U32, U64, Type
 from weft.compiler.record import record
 
 Pair: TypeAlias = tuple[V, V]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.math import exponential, logarithm
 from weft.compiler.lower.llvm.math.exponential import (
     beyond,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.math.polynomial import by_width, format_of, horner, two_product
 
 _INFINITY: Final = float("inf")

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from weft.compiler.ir.graph import Op
-from weft.compiler.lower.llvm.arrays import Array, Env
-from weft.compiler.lower.llvm.emit import Function
+from weft.compiler.lower.llvm.emit.arrays import Array, Env
+from weft.compiler.lower.llvm.emit.function import Function
 
 Routine: TypeAlias = Callable[[Function, Env, Op, list[Array], list[Array]], None]
 
@@ -21,20 +21,20 @@ Routine: TypeAlias = Callable[[Function, Env, Op, list[Array], list[Array]], Non
 # programs have products and nothing else of these.
 FAMILIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "contraction": ("dot_general", "dot_general_sums"),
-        "convolution": ("convolution",),
-        "cumulative": (
+        "gemm.contraction": ("dot_general", "dot_general_sums"),
+        "convolution.api": ("convolution",),
+        "reductions.cumulative": (
             *("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"),
             "linear_recurrence",
         ),
-        "fourier": ("fft",),
-        "linalg": (
+        "fourier.api": ("fft",),
+        "linalg.api": (
             *("cholesky", "eig", "eigh", "lu", "qr", "slogdet", "solve", "svd"),
             "triangular_solve",
         ),
-        "ordering": ("sort", "top_k", "searchsorted"),
-        "sparse": ("sparse_dot",),
-        "windows": ("reduce_window", "window_argmax"),
+        "sorting.api": ("sort", "top_k", "searchsorted"),
+        "gemm.sparse": ("sparse_dot",),
+        "reductions.windows": ("reduce_window", "window_argmax"),
     }
 )
 _HOMES: Final = {name: family for family, names in FAMILIES.items() for name in names}

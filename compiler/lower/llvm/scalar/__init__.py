@@ -16,8 +16,9 @@ import numpy as np
 from weft.compiler.ir.dtypes import DType, f32
 from weft.compiler.ir.graph import Op
 from weft.compiler.lower.llvm import math
-from weft.compiler.lower.llvm.arrays import Element
-from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.emit.arrays import Element
+from weft.compiler.lower.llvm.emit.function import Function, V
+from weft.compiler.lower.llvm.emit.types import of_dtype
 from weft.compiler.lower.llvm.scalar import (
     arithmetic,
     cipher,
@@ -29,7 +30,6 @@ from weft.compiler.lower.llvm.scalar import (
 )
 from weft.compiler.lower.llvm.scalar import complex_arithmetic as parts
 from weft.compiler.lower.llvm.scalar.halves import is_half, narrow, widen
-from weft.compiler.lower.llvm.types import of_dtype
 from weft.compiler.record import record
 
 # Rules differ in the number and kind of their operands, which Callable cannot say.

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.emit.function import Function, V
+from weft.compiler.lower.llvm.emit.types import BF16, Type, element_type
 from weft.compiler.lower.llvm.math.polynomial import any_lane
 from weft.compiler.lower.llvm.scalar.halves import is_half
-from weft.compiler.lower.llvm.types import BF16, Type, element_type
 
 
 @contextmanager
@@ -56,10 +56,7 @@ def absolute(f: Function, x: V) -> V:
 
 def copysign(f: Function, x: V, y: V) -> V:
     """The magnitude of x with the sign of y, of all floats."""
-    if not is_half(x.type):
-        return f.copysign(x, y)
-    bits, mask = integer_type(x), _sign_mask(x)
-    return ((x.bits(bits) & (mask - 1)) | (y.bits(bits) & mask)).bits(x.type.element)
+    return f.copysign(x, y)
 
 
 def sign(f: Function, x: V) -> V:

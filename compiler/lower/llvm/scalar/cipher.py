@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from weft.compiler.lower.llvm.emit import Function, V
-from weft.compiler.lower.llvm.types import U32, U64
+from weft.compiler.lower.llvm.emit.function import Function, V
+from weft.compiler.lower.llvm.emit.types import U32, U64
 from weft.compiler.ops.random import GROUPS, PARITY, ROTATIONS
 
 

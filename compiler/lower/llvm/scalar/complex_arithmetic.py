@@ -10,7 +10,7 @@ import math
 from typing import TypeAlias
 
 from weft.compiler.lower.llvm import math as functions
-from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.math.polynomial import by_width
 from weft.compiler.lower.llvm.scalar.arithmetic import exact
 from weft.compiler.lower.llvm.scalar.logic import is_finite

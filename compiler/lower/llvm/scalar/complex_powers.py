@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 
 from weft.compiler.lower.llvm import math as functions
-from weft.compiler.lower.llvm.emit import Function, V, Variable
+from weft.compiler.lower.llvm.emit.function import Function, V, Variable
+from weft.compiler.lower.llvm.emit.types import F32, F64, I32
 from weft.compiler.lower.llvm.math.polynomial import (
     any_lane,
     by_width,
@@ -22,7 +23,6 @@ from weft.compiler.lower.llvm.scalar import complex_arithmetic as parts
 from weft.compiler.lower.llvm.scalar.arithmetic import exact
 from weft.compiler.lower.llvm.scalar.complex_arithmetic import Complex, choose, is_infinite
 from weft.compiler.lower.llvm.scalar.logic import is_finite
-from weft.compiler.lower.llvm.types import F32, F64, I32
 
 # --- exponentials -------------------------------------------------------------------------------
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from weft.compiler.ir.dtypes import DType
-from weft.compiler.lower.llvm.arrays import Element
-from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.emit.arrays import Element
+from weft.compiler.lower.llvm.emit.function import Function, V
+from weft.compiler.lower.llvm.emit.types import Type, of_dtype
 from weft.compiler.lower.llvm.math.polynomial import format_of
 from weft.compiler.lower.llvm.scalar.halves import is_half, narrow, narrow_integer, widen
-from weft.compiler.lower.llvm.types import Type, of_dtype
 
 
 def cast(f: Function, x: Element, *, dtype: DType) -> Element:

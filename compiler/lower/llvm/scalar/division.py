@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.emit.function import Function, V
+from weft.compiler.lower.llvm.emit.types import F32, F64
 from weft.compiler.lower.llvm.math.polynomial import (
     any_lane,
     define_once,
@@ -20,7 +21,6 @@ from weft.compiler.lower.llvm.math.polynomial import (
     power_of_two,
 )
 from weft.compiler.lower.llvm.scalar.arithmetic import exact
-from weft.compiler.lower.llvm.types import F32, F64
 
 # --- by a number that is known ---------------------------------------------------------------
 

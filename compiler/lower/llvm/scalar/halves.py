@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import functools
 
-from weft.compiler.lower.llvm.emit import Function, V
-from weft.compiler.lower.llvm.types import BF16, F16, F32, F64, U16, U32, U64, Type
+from weft.compiler.lower.llvm.emit.function import Function, V
+from weft.compiler.lower.llvm.emit.types import BF16, F16, F32, F64, U16, U32, U64, Type
 
 
 def is_half(type: Type) -> bool:
@@ -21,7 +21,7 @@ def is_half(type: Type) -> bool:
 @functools.cache
 def has_instructions() -> bool:
     """Whether this machine converts between f16 and f32 itself."""
-    from weft.compiler.lower.llvm.driver import host
+    from weft.compiler.lower.llvm.machine import host
 
     machine = host()
     if machine.triple.startswith(("aarch64", "arm64")):

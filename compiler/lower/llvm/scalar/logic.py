@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from weft.compiler.lower.llvm.arrays import Element
-from weft.compiler.lower.llvm.emit import Function, V
+from weft.compiler.lower.llvm.emit.arrays import Element
+from weft.compiler.lower.llvm.emit.function import Function, V
+from weft.compiler.lower.llvm.emit.types import U16, element_type
 from weft.compiler.lower.llvm.scalar.halves import is_half
-from weft.compiler.lower.llvm.types import U16, element_type
 
 
 def is_nan(f: Function, x: V) -> V:

@@ -24,7 +24,8 @@ from weft.compiler.abi import (
     Stub,
     Take,
 )
-from weft.compiler.lower.llvm.emit import Function, Module, V
+from weft.compiler.lower.llvm.emit.function import Function, Module, V
+from weft.compiler.lower.llvm.emit.types import F32, F64, I32, I64, PTR, U8
 from weft.compiler.lower.llvm.support.python import (
     INLINE,
     array_number,
@@ -37,7 +38,6 @@ from weft.compiler.lower.llvm.support.python import (
     type_of,
     word,
 )
-from weft.compiler.lower.llvm.types import F32, F64, I32, I64, PTR, U8
 
 TAKE: Final = "weft_stub_take"
 SIZE: Final = "weft_stub_size"

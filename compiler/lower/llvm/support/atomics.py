@@ -6,8 +6,8 @@ only, where a weaker order would save nothing that can be measured.
 
 from __future__ import annotations
 
-from weft.compiler.lower.llvm.emit import Function, Operand, V
-from weft.compiler.lower.llvm.types import I1, I32, VOID, Type
+from weft.compiler.lower.llvm.emit.function import Function, Operand, V
+from weft.compiler.lower.llvm.emit.types import I1, I32, VOID, Type
 
 
 def load(f: Function, pointer: V, type: Type) -> V:

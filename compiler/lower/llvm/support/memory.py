@@ -19,8 +19,8 @@ from weft.compiler.abi import (
     KeptBlock,
     Memory,
 )
-from weft.compiler.lower.llvm.emit import Function, Module, Operand, V
-from weft.compiler.lower.llvm.types import I1, I8, I32, I64, PTR, VOID
+from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
+from weft.compiler.lower.llvm.emit.types import I1, I8, I32, I64, PTR, VOID
 
 _NEW, _CALLOC, _REALLOC, _FREE = MEMORY_HANDLER
 _RAW: Final = "weft_memory_raw"

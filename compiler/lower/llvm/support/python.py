@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from weft.compiler.abi import OBJECT_TYPE, ArrayField, Shared
-from weft.compiler.lower.llvm.emit import Function, Operand, V
-from weft.compiler.lower.llvm.types import I32, I64, PTR, VOID
+from weft.compiler.lower.llvm.emit.function import Function, Operand, V
+from weft.compiler.lower.llvm.emit.types import I32, I64, PTR, VOID
 
 Case = TypeVar("Case", bound=int)
 # Options of functions that are called from one place: they are apart only for the reader.

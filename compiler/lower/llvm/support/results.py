@@ -17,7 +17,8 @@ from weft.compiler.abi import (
     Stub,
     Tree,
 )
-from weft.compiler.lower.llvm.emit import Function, Module, V, Variable
+from weft.compiler.lower.llvm.emit.function import Function, Module, V, Variable
+from weft.compiler.lower.llvm.emit.types import I32, I64, PTR, VOID
 from weft.compiler.lower.llvm.support.arguments import SIZE
 from weft.compiler.lower.llvm.support.memory import saturating_product
 from weft.compiler.lower.llvm.support.python import (
@@ -30,7 +31,6 @@ from weft.compiler.lower.llvm.support.python import (
     switch,
     word,
 )
-from weft.compiler.lower.llvm.types import I32, I64, PTR, VOID
 
 ALLOCATE: Final = "weft_stub_allocate"
 BUILD: Final = "weft_stub_build"

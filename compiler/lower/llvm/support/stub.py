@@ -28,12 +28,12 @@ from weft.compiler.abi import (
     Stub,
     StubFlag,
 )
-from weft.compiler.lower.llvm.emit import Function, Module, V
+from weft.compiler.lower.llvm.emit.function import Function, Module, V
+from weft.compiler.lower.llvm.emit.types import I8, I32, I64, PTR, VOID
 from weft.compiler.lower.llvm.support.arguments import TAKE, emit_arguments
 from weft.compiler.lower.llvm.support.memory import emit_memory
 from weft.compiler.lower.llvm.support.python import INLINE, drop, keep, pointer, put, word
 from weft.compiler.lower.llvm.support.results import ALLOCATE, BUILD, emit_results
-from weft.compiler.lower.llvm.types import I8, I32, I64, PTR, VOID
 
 _FILL: Final = "weft_stub_fill"
 _THREADS: Final = "weft_stub_threads"

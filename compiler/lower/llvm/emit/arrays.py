@@ -1,0 +1,285 @@
+"""Arrays in native code: a pointer, sizes and strides, with elements of any dtype.
+
+An element is one `V`, or a pair of them for complex dtypes. `Env` is what a routine may ask for:
+workspace, parallel loops, and to fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from weft.compiler.abi import PARALLEL, Run
+from weft.compiler.artifact import Site
+from weft.compiler.ir.dims import Size
+from weft.compiler.ir.dtypes import DType
+from weft.compiler.ir.graph import Op
+from weft.compiler.lower.choice import Products
+from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
+from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, Type, of_dtype
+from weft.compiler.record import record
+
+Element: TypeAlias = "V | tuple[V, V]"
+
+
+@record
+class Array:
+    """An array in memory; sizes and strides (in elements) are numbers or i64 values."""
+
+    pointer: V
+    dtype: DType
+    shape: tuple[Operand, ...]
+    strides: tuple[Operand, ...]
+
+    @property
+    def type(self) -> Type:
+        """The LLVM type of an element, or of each part of a complex one."""
+        return of_dtype(self.dtype)
+
+    def position(self, f: Function, index: Sequence[Operand]) -> V:
+        """The place of an element, counted in elements from the start."""
+        return dot(f, index, self.strides)
+
+    def at(self, f: Function, position: Operand) -> V:
+        """The address of the element at a position."""
+        scale = 2 if self.dtype.is_complex else 1
+        place = times(f, f.const(position, I64), scale)
+        return f.element(self.pointer, self.type, place)
+
+    def load(self, f: Function, position: Operand) -> Element:
+        """The element at a position."""
+        address = self.at(f, position)
+        if not self.dtype.is_complex:
+            return f.load(address, self.type)
+        return f.load(address, self.type), f.load(f.element(address, self.type, 1), self.type)
+
+    def store(self, f: Function, position: Operand, value: Element) -> None:
+        address = self.at(f, position)
+        if not isinstance(value, tuple):
+            f.store(value, address)
+            return
+        f.store(value[0], address)
+        f.store(value[1], f.element(address, self.type, 1))
+
+    def moved(self, f: Function, position: Operand) -> Array:
+        """The same array with its start at another element."""
+        return Array(self.at(f, position), self.dtype, self.shape, self.strides)
+
+    def without(self, axis: int) -> Array:
+        """The array at index 0 of an axis, which is dropped."""
+        shape, strides = list(self.shape), list(self.strides)
+        del shape[axis], strides[axis]
+        return Array(self.pointer, self.dtype, tuple(shape), tuple(strides))
+
+
+def contiguous(f: Function, pointer: V, dtype: DType, shape: Sequence[Operand]) -> Array:
+    """An array in row-major order."""
+    strides: list[Operand] = []
+    step: Operand = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step = times(f, step, size)
+    return Array(pointer, dtype, tuple(shape), tuple(reversed(strides)))
+
+
+def times(f: Function, x: Operand, y: Operand) -> Operand:
+    """The product of two numbers or i64 values, computed now where possible."""
+    if not isinstance(x, V) and not isinstance(y, V):
+        return x * y
+    if not isinstance(x, V):
+        x, y = y, x
+    if not isinstance(y, V):
+        if y == 1:
+            return x
+        if y == 0:
+            return 0
+    return f.mul(x, y)
+
+
+def plus(f: Function, x: Operand, y: Operand) -> Operand:
+    """The sum of two numbers or i64 values, computed now where possible."""
+    if not isinstance(x, V) and not isinstance(y, V):
+        return x + y
+    if not isinstance(x, V):
+        x, y = y, x
+    return x if not isinstance(y, V) and y == 0 else f.add(x, y)
+
+
+def dot(f: Function, index: Sequence[Operand], strides: Sequence[Operand]) -> V:
+    """The sum of products, as an i64 value."""
+    total: Operand = 0
+    for i, stride in zip(index, strides, strict=True):
+        total = plus(f, total, times(f, i, stride))
+    return f.const(total, I64)
+
+
+def product(f: Function, sizes: Sequence[Operand]) -> Operand:
+    """The number of elements of a shape."""
+    total: Operand = 1
+    for size in sizes:
+        total = times(f, total, size)
+    return total
+
+
+def unravel(f: Function, position: V, shape: Sequence[Operand]) -> list[Operand]:
+    """The index of the element at a row-major position."""
+    index: list[Operand] = []
+    rest: V = position
+    for size in reversed(shape[1:]):
+        index.append(f.remainder(rest, size))
+        rest = f.divide(rest, size)
+    return [*([rest] if shape else []), *reversed(index)]
+
+
+@record
+class Follower:
+    """What goes on with rows of a matrix product, or planes of a convolution, as soon as they are
+    done: `task(run, data, begin, end)`, called with the numbers of rows, of which `first` is that
+    of the product's first one. A convolution is told into how many parts, the rows of the task, it
+    divides each plane.
+    """
+
+    task: V
+    data: V
+    first: Operand = 0
+    parts: int = 1
+
+    def call(self, f: Function, run: V, begin: Operand, end: Operand) -> None:
+        """Go on with some rows of the product."""
+        first = f.const(self.first, I64)
+        f.call_pointer(self.task, VOID, [run, self.data, first + begin, first + end])
+
+
+@record
+class Part:
+    """Some of the rows that an array is divided into."""
+
+    begin: V
+    end: V
+    rows: Operand
+
+
+class Env:
+    """What a routine may ask for while it is emitted into a function. One that has a `part` is
+    asked for these rows of its result only.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        run: V,
+        prefix: str,
+        sites: list[Site],
+        measure: Callable[[Size], Operand] | None = None,
+        follower: Follower | None = None,
+        products: Products | None = None,
+        part: Part | None = None,
+    ) -> None:
+        self.module = module
+        self.run = run
+        self.prefix = prefix
+        self.sites = sites
+        self.follower = follower
+        self.part = part
+        self.products = products or Products()
+        self.notes: list[str] = []  # what users are told of how the op is computed
+        self._measure = measure
+        self._tasks = 0
+
+    def size(self, size: Size) -> Operand:
+        """A size of an op's attributes, as the function knows it that the op is emitted into."""
+        if isinstance(size, int):
+            return size
+        assert self._measure is not None, "symbolic attributes are read before parallel loops"
+        return self._measure(size)
+
+    def site(self, op: Op, error: str, message: str) -> int:
+        """The number of a new failure site, for `fail`."""
+        self.sites.append(Site(error, message, op.name, op.location))
+        return len(self.sites) - 1
+
+    def workspace(self, f: Function, bytes: Operand) -> V:
+        """Memory from the heap, aligned to 64 bytes; give it back with `free`."""
+        size = f.const(bytes, I64)
+        rounded = (size + 127) & -64
+        return f.call("aligned_alloc", PTR, [f.const(64, I64), rounded])
+
+    def free(self, f: Function, pointer: V) -> None:
+        f.call("free", VOID, [pointer])
+
+    def fail(self, f: Function, site: int, details: Sequence[V] = ()) -> None:
+        """Note a failure of a site (the first one counts) and ask loops to end."""
+        slot = f.element(self.run, I64, int(Run.ERROR))
+        first = f.load(slot, I64).eq(0)
+        with f.when(first):
+            f.store(f.const(site + 1, I64), slot)
+            f.store(f.const(1, I64), f.element(self.run, I64, int(Run.STOP)))
+            for number, detail in enumerate(details):
+                f.store(detail.to(I64), f.element(self.run, I64, int(Run.DETAIL0) + number))
+
+    def parallel(
+        self,
+        f: Function,
+        count: Operand,
+        body: Callable[[Function, Env, V, list[V]], None],
+        captured: Sequence[V] = (),
+        grain: Operand = 1,
+    ) -> None:
+        """A loop from 0 to `count` whose steps may run on several threads at once.
+
+        `body(g, env, i, captured)` emits one step into another function `g`, where only `i` and
+        the captured values (scalars and pointers) are known.
+        """
+        task = self._task(body, captured)
+        self._share(f, task, count, captured, grain)
+
+    def share(
+        self, f: Function, name: str, count: Operand, captured: Sequence[V], grain: Operand
+    ) -> None:
+        """Let several threads call `name(run, *captured, begin, end)` on ranges up to `count`."""
+        task = f"{name}.task"
+        parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
+        g = self.module.function(task, VOID, parameters, internal=True, glue=True)
+        run, data, begin, end = g.arguments
+        values = unpacked(g, data, captured)
+        g.call(name, VOID, [run, *values, begin, end])
+        g.ret()
+        self._share(f, task, count, captured, grain)
+
+    def _share(
+        self, f: Function, task: str, count: Operand, captured: Sequence[V], grain: Operand
+    ) -> None:
+        data = packed(f, captured)
+        address = V(f, f"@{task}", PTR)
+        total, least = f.const(count, I64), f.const(grain, I64)
+        f.call(PARALLEL, VOID, [self.run, address, data, total, least])
+
+    def _task(
+        self, body: Callable[[Function, Env, V, list[V]], None], captured: Sequence[V]
+    ) -> str:
+        name = f"{self.prefix}.task{self._tasks}"
+        self._tasks += 1
+        parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
+        g = self.module.function(name, VOID, parameters, internal=True)
+        run, data, begin, end = g.arguments
+        inner = Env(self.module, run, name, self.sites)
+        values = unpacked(g, data, captured)
+        with g.range(begin, end) as i:
+            body(g, inner, i, values)
+        g.ret()
+        return name
+
+
+def packed(f: Function, captured: Sequence[V]) -> V:
+    """Values on the stack, for a function that is given one pointer."""
+    data = f.stack(I64, max(len(captured), 1), align=8)
+    for number, value in enumerate(captured):
+        f.store(value, f.element(data, I64, number))
+    return data
+
+
+def unpacked(g: Function, data: V, captured: Sequence[V]) -> list[V]:
+    """Captured values, read back in another function."""
+    return [
+        g.load(g.element(data, I64, number), value.type) for number, value in enumerate(captured)
+    ]

@@ -1,0 +1,371 @@
+"""Kernels as LLVM functions.
+
+A kernel becomes `name(run, arrays..., numbers..., symbols..., begin, end)`, which does some of its
+units of work, and `name.run(...)`, which does all of them, on several threads where that pays. A
+unit is a step of the outer loops, or a block of steps of the one that vectors go along, or a part
+of a reduction of everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from weft.compiler.artifact import Site
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Size
+from weft.compiler.loops.costs import PARALLEL
+from weft.compiler.loops.expression import Ref
+from weft.compiler.loops.index import Loop
+from weft.compiler.loops.kernel import Kernel
+from weft.compiler.loops.schedule import TILE, Schedule, schedule
+from weft.compiler.loops.walks import Walk
+from weft.compiler.lower.llvm.emit import memory
+from weft.compiler.lower.llvm.emit.arrays import Element, Env, product, unpacked, unravel
+from weft.compiler.lower.llvm.emit.dimensions import Sizes
+from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
+from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, Type
+from weft.compiler.lower.llvm.kernels.accumulators import Accumulator
+from weft.compiler.lower.llvm.kernels.parameters import Parameters, parameters_of
+from weft.compiler.lower.llvm.kernels.register_transpose import emit_squares
+from weft.compiler.lower.llvm.kernels.scope import Scope
+from weft.compiler.lower.llvm.kernels.stages import Levels
+from weft.compiler.lower.llvm.kernels.tiled_reduction import PART_BYTES, Parts, Tile
+from weft.compiler.lower.llvm.kernels.values import Values
+from weft.compiler.lower.llvm.machine import Target
+from weft.compiler.record import record
+
+GRAIN_COST: Final = 1 << 15  # additions that one thread takes at a time
+
+
+@record
+class Scratch:
+    """Room for one row of an entry that several stages read."""
+
+    pointer: V
+    loops: tuple[Loop, ...]
+
+
+@dataclass(eq=False, slots=True)
+class KernelCode:
+    """Emits one kernel; `name.run` is what a program calls."""
+
+    module: Module
+    kernel: Kernel
+    name: str
+    target: Target
+    sites: list[Site]
+    schedule: Schedule = field(init=False)
+    parameters: Parameters = field(init=False)
+    _followers: dict[Size, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.schedule = schedule(self.kernel, self.target.vector_bytes * 8)
+        self.parameters = parameters_of(self.kernel)
+
+    def emit(self) -> None:
+        """Define the kernel's functions in the module."""
+        Body(self).emit()
+        self._emit_run()
+
+    @property
+    def walk(self) -> Walk | None:
+        return self.schedule.walk
+
+    # --- all units of work ---
+
+    def _emit_run(self) -> None:
+        f = self.module.function(
+            f"{self.name}.run", VOID, self.parameters.declared(), internal=True, glue=True
+        )
+        run, *values = f.arguments
+        _, _, symbols = self.parameters.unpack(values)
+        sizes = Sizes(f, symbols)
+        units = self.units(f, sizes)
+        passed = list(f.arguments)
+        env = Env(self.module, run, self.name, self.sites)
+        partials = None
+        if self.walk is not None and self.walk.split is not None:
+            partials = env.workspace(f, sizes.operand(self._part_bytes(self.walk)))
+            passed.append(partials)
+        cost = self.kernel.additions(self.schedule.lanes)
+        if isinstance(cost, int) and cost < PARALLEL:
+            self._do(f, passed, f.const(0, I64), f.const(units, I64))
+        else:
+            self._share_out(f, sizes, env, passed, units, cost)
+        if partials is not None:
+            f.call(f"{self.name}.finish", VOID, passed)
+            env.free(f, partials)
+        f.ret()
+
+    def _part_bytes(self, walk: Walk) -> Size:
+        """The memory of the running results of all parts."""
+        results = dims.product(loop.size for loop in self.kernel.outer)
+        return walk.parts * results * (len(walk.stage.reductions) * PART_BYTES)
+
+    def follows(self, rows: Sequence[Loop]) -> bool:
+        """Whether the units of each step of some of the outer loops follow each other."""
+        plan = self.schedule
+        if self.walk is not None and (self.walk.split or set(self.walk.kept) & set(rows)):
+            return False
+        return plan.tile is None and not self.kernel.in_order and plan.outer not in rows
+
+    def emit_follower(self, captured: Sequence[V], rows: Size) -> str:
+        """Define `name.rows(run, data, begin, end)`: the units of some rows, of so many in all."""
+        name = self._followers.setdefault(rows, f"{self.name}.rows{len(self._followers)}")
+        if name not in self.module.functions:
+            parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
+            f = self.module.function(name, VOID, parameters, internal=True, glue=True)
+            run, data, begin, end = f.arguments
+            values = unpacked(f, data, captured)
+            sizes = Sizes(f, self.parameters.unpack(values)[2])
+            units = f.const(self.units(f, sizes), I64)
+            each = f.divide(units, f.maximum(sizes.value(rows), 1))
+            self._do(f, [run, *values], begin * each, end * each)
+            f.ret()
+        return name
+
+    def _do(self, f: Function, passed: Sequence[V], begin: V, end: V) -> None:
+        f.call(self.name, VOID, [*passed, begin, end])
+
+    def _share_out(
+        self,
+        f: Function,
+        sizes: Sizes,
+        env: Env,
+        passed: Sequence[V],
+        units: Operand,
+        cost: Size,
+    ) -> None:
+        total = sizes.value(cost)
+        count = f.const(units, I64)
+        with f.otherwise(total.lt(PARALLEL)) as choice:
+            self._do(f, passed, f.const(0, I64), count)
+            choice.otherwise()
+            each = f.maximum(f.divide(total, f.maximum(count, 1)), 1)
+            grain = f.maximum(f.divide(f.const(GRAIN_COST, I64), each), 1)
+            env.share(f, self.name, count, list(passed[1:]), grain)
+
+    def units(self, f: Function, sizes: Sizes) -> Operand:
+        """How many units of work there are."""
+        plan = self.schedule
+        if plan.outer is None and plan.walk is None:
+            return product(f, [sizes.operand(loop.size) for loop in self.kernel.outer])
+        return product(f, self.unit_shape(f, sizes))
+
+    def others(self) -> list[Loop]:
+        """The outer loops beside the one of the lanes, a tiled one last; in a walk, those that have
+        one step in a unit.
+        """
+        plan = self.schedule
+        if plan.walk is not None:
+            return [loop for loop in self.kernel.outer if loop not in plan.walk.kept]
+        rest = [loop for loop in self.kernel.outer if loop not in (plan.outer, plan.tile)]
+        return [*rest, plan.tile] if plan.tile is not None else rest
+
+    def unit_shape(self, f: Function, sizes: Sizes) -> list[Operand]:
+        """The units of a vector loop over an outer loop: steps of the others, then blocks; a tiled
+        loop has its tiles before the blocks and the steps of a tile after them. Those of a walk:
+        parts, steps of other loops, tiles.
+        """
+        plan = self.schedule
+        shape = [sizes.operand(loop.size) for loop in self.others()]
+        if plan.walk is not None:
+            kept = sizes.operand(plan.walk.kept[0].size) if plan.walk.kept else 1
+            return [sizes.operand(plan.walk.parts), *shape, _blocks(f, kept, plan.walk.tile)]
+        assert plan.outer is not None
+        blocks = _blocks(f, sizes.operand(plan.outer.size), self.block)
+        if plan.tile is None:
+            return [*shape, blocks]
+        if plan.squares:
+            return [*shape[:-1], _blocks(f, shape[-1], plan.lanes), blocks]
+        return [*shape[:-1], _blocks(f, shape[-1], TILE), blocks, TILE]
+
+    @property
+    def block(self) -> int:
+        """Steps of the vector loop in a unit: few if every one has loops of its own inside."""
+        return self.schedule.lanes if self.kernel.inner else self.schedule.block
+
+
+def _blocks(f: Function, size: Operand, block: int) -> Operand:
+    if not isinstance(size, V):
+        return -(-int(size) // block)
+    return f.divide(size + (block - 1), block)
+
+
+class Body(Levels):
+    """The function that does some units."""
+
+    def __init__(self, code: KernelCode) -> None:
+        super().__init__(code.kernel, code.schedule)
+        self.code = code
+        self.scratch: dict[Ref, Scratch] = {}
+
+    # --- functions ---
+
+    def emit(self) -> None:
+        code, plan = self.code, self.plan
+        declared = code.parameters.declared()
+        is_split = plan.walk is not None and plan.walk.split is not None
+        extra = [("partials", PTR)] if is_split else []
+        f = code.module.function(
+            code.name,
+            VOID,
+            [*declared, *extra, ("begin", I64), ("end", I64)],
+            internal=True,
+            parameter_attributes="noalias",
+        )
+        top = self._open(f, f.arguments[: len(declared)])
+        begin, end = f.arguments[-2:]
+        self._make_scratch(f)
+        if plan.walk is not None:
+            self.tile = Tile(self, plan.walk)
+        with f.range(begin, end) as unit:
+            self._unit(Scope(f, top), unit)
+        self._drop_scratch(f)
+        if plan.walk is not None:
+            self.tile.free()
+        f.ret()
+        if plan.walk is not None and is_split:
+            self._emit_finish(declared, plan.walk)
+
+    def _open(self, f: Function, arguments: Sequence[V]) -> Scope:
+        run, *values = arguments
+        pointers, numbers, symbols = self.code.parameters.unpack(values)
+        self.f = f
+        self.sizes = Sizes(f, symbols)
+        self.env = Env(self.code.module, run, self.code.name, self.code.sites)
+        self.values = Values(f, self.env, self.sizes, pointers, numbers)
+        return Scope(f)
+
+    def _unit(self, scope: Scope, unit: V) -> None:
+        f, plan = self.f, self.plan
+        if plan.walk is not None:
+            self._tile(scope, unit, plan.walk)
+            return
+        if plan.outer is None:
+            shape = [self.sizes.operand(loop.size) for loop in self.kernel.outer]
+            self._enter(scope, self.kernel.outer, unravel(f, unit, shape))
+            self.levels(scope)
+            return
+        length = self.sizes.operand(plan.outer.size)
+        *indices, number = unravel(f, unit, self.code.unit_shape(f, self.sizes))
+        others = self.code.others()
+        if plan.tile is None:
+            self._enter(scope, others, indices)
+            self._block(scope, plan.outer, f.const(number, I64), length)
+            return
+        if plan.squares:
+            *indices, tile = indices
+            self._enter(scope, others[:-1], indices)
+            emit_squares(self, scope, f.const(tile, I64), f.const(number, I64))
+            return
+        *indices, tile, block = indices
+        step = f.add(f.mul(f.const(tile, I64), TILE), number)
+        with f.when(step.lt(self.sizes.operand(plan.tile.size))):
+            self._enter(scope, others, [*indices, step])
+            self._block(scope, plan.outer, f.const(block, I64), length)
+
+    def _block(self, scope: Scope, loop: Loop, number: V, length: Operand) -> None:
+        """A block of the vector loop."""
+        f, block = self.f, self.code.block
+        low = f.mul(number, block)
+        high = f.minimum(low + block, f.const(length, I64))
+        # Blocks are whole vectors, so only the end of the loop can leave a part of one.
+        fits = not isinstance(length, V) and int(length) % max(self.plan.lanes, 1) == 0
+        self._hoist(scope)
+        self._vector_loop(scope, loop, low, high, self.levels, is_whole=fits)
+
+    def _enter(self, scope: Scope, loops: Sequence[Loop], indices: Sequence[Operand]) -> None:
+        for loop, index in zip(loops, indices, strict=True):
+            scope.counters[loop] = self.f.const(index, I64)
+
+    def _hoist(self, scope: Scope) -> None:
+        """Compute now what does not vary in the vector loop."""
+        for stage in self.kernel.stages:
+            if stage.level == 0:
+                self._ready(scope, stage)
+
+    # --- walks ---
+
+    def _tile(self, scope: Scope, unit: V, walk: Walk) -> None:
+        """A unit of a walk; its running results are results, or those of a part."""
+        f = self.f
+        shape = self.code.unit_shape(f, self.sizes)
+        part, *indices, tile = map(lambda i: f.const(i, I64), unravel(f, unit, shape))
+        self._enter(scope, self.code.others(), indices)
+        bounds = None
+        if walk.split is not None:
+            low = part * self.sizes.value(walk.each)
+            end = low + self.sizes.value(walk.each)
+            bounds = (low, f.minimum(end, self.sizes.value(walk.split.size)))
+
+        def then(inner: Scope, accumulators: list[Accumulator]) -> None:
+            if walk.split is not None:
+                Parts(self, walk, f.arguments[-3]).store(inner, part, accumulators)
+                return
+            for each in accumulators:
+                inner.values[each.entry.ref] = each.result(False)
+            self.afterwards(inner)
+
+        self.tile.emit(scope, tile * walk.tile, bounds, then)
+
+    def _emit_finish(self, declared: Sequence[tuple[str, Type]], walk: Walk) -> None:
+        """Combine the parts in order, then do what follows the reductions."""
+        code = self.code
+        f = code.module.function(
+            f"{code.name}.finish",
+            VOID,
+            [*declared, ("partials", PTR)],
+            internal=True,
+            parameter_attributes="noalias",
+        )
+        top = self._open(f, f.arguments[: len(declared)])
+        Parts(self, walk, f.arguments[-1]).combine(top, self.afterwards)
+        f.ret()
+
+    # --- rows that several stages read ---
+
+    def _make_scratch(self, f: Function) -> None:
+        inner = self.kernel.inner
+        for ref in self.kernel.entries:
+            if ref not in self._shared:
+                continue
+            loops = tuple(loop for loop in inner if loop in self.kernel.entries[ref].loops)
+            vector = [loop for loop in loops if loop in self.plan.along.values()]
+            loops = tuple(loop for loop in loops if loop not in vector) + tuple(vector)
+            dtype = ref.value.type.dtype
+            lanes = max(self.plan.lanes, 1)
+            steps = product(f, [self.sizes.operand(loop.size) for loop in loops])
+            if self.plan.outer is not None:
+                steps = f.mul(f.const(steps, I64), lanes)
+            bytes = f.mul(f.const(steps, I64), dtype.itemsize) + lanes * dtype.itemsize
+            self.scratch[ref] = Scratch(self.env.workspace(f, bytes), loops)
+
+    def _drop_scratch(self, f: Function) -> None:
+        for scratch in self.scratch.values():
+            self.env.free(f, scratch.pointer)
+
+    def _scratch_address(self, scope: Scope, scratch: Scratch) -> memory.Address:
+        f = self.f
+        place: Operand = 0
+        for loop in scratch.loops:
+            place = f.add(
+                f.mul(f.const(place, I64), self.sizes.operand(loop.size)), scope.counters[loop]
+            )
+        if self.plan.outer is not None and self.plan.lanes:
+            return memory.Address(f.mul(f.const(place, I64), self.plan.lanes), 1)
+        varies = scope.vector is not None and scope.vector in scratch.loops
+        return memory.Address(place, 1 if varies else 0)
+
+    def to_scratch(self, scope: Scope, ref: Ref, element: Element) -> None:
+        scratch = self.scratch[ref]
+        address = self._scratch_address(scope, scratch)
+        memory.store(self.f, scratch.pointer, element, address, scope.lanes, None)
+
+    def from_scratch(self, scope: Scope, ref: Ref) -> Element:
+        scratch = self.scratch[ref]
+        address = self._scratch_address(scope, scratch)
+        dtype = ref.value.type.dtype
+        return memory.load(self.f, scratch.pointer, dtype, address, scope.lanes, None)

@@ -1,0 +1,250 @@
+"""The levels of a kernel as code: stage after stage, each a nest of inner loops.
+
+What a stage needs is computed as soon as the loops are open that it varies in. Where code goes and
+where rows are kept that several stages read is for those who inherit to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from weft.compiler.loops.expression import Apply, Choose, Combined, Ref
+from weft.compiler.loops.group import Reduction
+from weft.compiler.loops.index import Loop
+from weft.compiler.loops.kernel import Argument, Entry, Kernel, Load, Stage, Write
+from weft.compiler.loops.references import references
+from weft.compiler.loops.schedule import Schedule
+from weft.compiler.lower.llvm.emit import memory
+from weft.compiler.lower.llvm.emit.arrays import Element
+from weft.compiler.lower.llvm.emit.dimensions import Sizes
+from weft.compiler.lower.llvm.emit.function import Function, Operand, V
+from weft.compiler.lower.llvm.emit.types import I32, I64
+from weft.compiler.lower.llvm.kernels.accumulators import Accumulator
+from weft.compiler.lower.llvm.kernels.scope import Scope
+from weft.compiler.lower.llvm.kernels.values import Values
+
+
+class Levels:
+    """Writes what is done in one step of the outer loops."""
+
+    f: Function
+    sizes: Sizes
+    values: Values
+
+    def __init__(self, kernel: Kernel, plan: Schedule) -> None:
+        self.kernel = kernel
+        self.plan = plan
+        self.filled: set[Ref] = set()
+        self._needed: dict[Stage, list[Ref]] = {}
+        self._shared: set[Ref] = set()
+        self._find_needs()
+
+    def to_scratch(self, scope: Scope, ref: Ref, element: Element) -> None:
+        """Keep an element that another stage reads."""
+        raise NotImplementedError
+
+    def from_scratch(self, scope: Scope, ref: Ref) -> Element:
+        """The element that was kept at this step."""
+        raise NotImplementedError
+
+    def steps(self, loop: Loop, low: V, high: V) -> Iterator[Operand]:
+        """The counter of a loop, once for each time that its body is to be written."""
+        with self.f.range(low, high) as i:
+            yield i
+
+    def write(self, scope: Scope, write: Write) -> None:
+        self.values.write(scope, write)
+
+    # --- what each stage computes ---
+
+    def _find_needs(self) -> None:
+        """List what each stage computes, in order; what a later stage reads again is kept."""
+        entries = self.kernel.entries
+        place = {ref: number for number, ref in enumerate(entries)}
+        done: set[Ref] = set()
+        inner = set(self.kernel.inner)
+        for stage in self.kernel.stages:
+            found: set[Ref] = set()
+            stack = [ref for ref in _roots(stage)]
+            while stack:
+                ref = stack.pop()
+                if ref in found:
+                    continue
+                found.add(ref)
+                entry = entries[ref]
+                if isinstance(entry.source, Reduction):
+                    continue
+                if ref in done and entry.loops & inner and _is_work(entry):
+                    self._shared.add(ref)
+                    continue
+                stack.extend(_reads(entry))
+            done |= found
+            self._needed[stage] = sorted(found, key=place.__getitem__)
+
+    # --- levels and stages ---
+
+    def levels(self, scope: Scope) -> None:
+        filled = set(self.filled)
+        for stage in self.kernel.stages:
+            if stage.loops:
+                self._stage(scope, stage)
+            else:
+                self._once(scope, stage)
+            self.filled |= self._shared & set(self._needed[stage])
+        self.filled = filled
+
+    def afterwards(self, scope: Scope) -> None:
+        """The stages without loops, once the reductions of the others are there."""
+        for stage in self.kernel.stages:
+            if not stage.loops:
+                self._once(scope, stage)
+
+    def _once(self, scope: Scope, stage: Stage) -> None:
+        self._ready(scope, stage)
+        for write in stage.writes:
+            self.write(scope, write)
+
+    def _stage(self, scope: Scope, stage: Stage) -> None:
+        across = self.plan.outer is None and stage in self.plan.along
+        lanes = scope.lanes if not across else self.plan.lanes
+        accumulators = [Accumulator(self.f, entry, lanes) for entry in stage.reductions]
+        vector = self.plan.along.get(stage) if across else None
+        loops = [loop for loop in stage.loops if loop is not vector]
+        self._nest(scope, stage, loops, vector, accumulators, None)
+        for accumulator_ in accumulators:
+            scope.values[accumulator_.entry.ref] = accumulator_.result(across)
+
+    def _nest(
+        self,
+        scope: Scope,
+        stage: Stage,
+        loops: Sequence[Loop],
+        vector: Loop | None,
+        accumulators: Sequence[Accumulator],
+        part: tuple[V, V] | None,
+    ) -> None:
+        f = self.f
+        self._ready(scope, stage)
+
+        def bounds(loop: Loop) -> tuple[V, V]:
+            if part is not None and self.plan.walk and loop is self.plan.walk.split:
+                return part
+            return f.const(0, I64), self.sizes.value(loop.size)
+
+        if loops:
+            low, high = bounds(loops[0])
+            for i in self.steps(loops[0], low, high):
+                inner = scope.inside(loops[0], i)
+                self._nest(inner, stage, loops[1:], vector, accumulators, part)
+            return
+        if vector is not None:
+            low, high = bounds(vector)
+            whole = part is None and isinstance(vector.size, int)
+            exact = whole and int(vector.size) % max(self.plan.lanes, 1) == 0
+            self._vector_loop(
+                scope,
+                vector,
+                low,
+                high,
+                lambda inner: self._step(inner, stage, accumulators),
+                is_whole=exact,
+            )
+            return
+        self._step(Scope(f, scope), stage, accumulators)
+
+    def _step(self, scope: Scope, stage: Stage, accumulators: Sequence[Accumulator]) -> None:
+        """The innermost body of a stage."""
+        self._ready(scope, stage)
+        for accumulator_ in accumulators:
+            reduction = accumulator_.reduction
+            element = self.values.get(scope, reduction.body)
+            along = scope.vector is not None and scope.vector in reduction.over
+            mask = scope.mask if along else None
+            loop = reduction.over[-1] if reduction.over else None
+            counter = self.f.const(0 if loop is None else scope.counters[loop], I64)
+            accumulator_.add(element, counter, mask, along)
+        for write in stage.writes:
+            self.write(scope, write)
+
+    def _ready(self, scope: Scope, stage: Stage) -> None:
+        """Emit what a stage needs and can be computed with the loops that are open."""
+        entries, known = self.kernel.entries, scope.loops
+        for ref in self._needed[stage]:
+            entry = entries[ref]
+            if isinstance(entry.source, Reduction) or scope.find(ref) is not None:
+                continue
+            if not entry.loops <= known or not self._has_operands(scope, entry):
+                continue
+            if ref in self.filled:
+                scope.values[ref] = self.from_scratch(scope, ref)
+                continue
+            element = self.values.emit(scope, entry)
+            if ref in self._shared:
+                self.to_scratch(scope, ref, element)
+
+    def _has_operands(self, scope: Scope, entry: Entry) -> bool:
+        if entry.ref in self.filled:
+            return True
+        return all(scope.find(read) is not None for read in _reads(entry))
+
+    # --- lanes ---
+
+    def _vector_loop(
+        self,
+        scope: Scope,
+        loop: Loop,
+        low: V,
+        high: V,
+        body: Callable[[Scope], None],
+        *,
+        is_whole: bool = False,
+    ) -> None:
+        """`body` for all lanes from `low` to `high`: whole vectors, then one masked one."""
+        f, lanes = self.f, self.plan.lanes
+        if not lanes:
+            with f.range(low, high) as i:
+                body(scope.inside(loop, i))
+            return
+        static = not isinstance(loop.size, int) or loop.size >= lanes
+        middle = low
+        if static:
+            middle = low + f.mul(f.divide(high - low, lanes), lanes)
+            with f.range(low, middle, lanes) as i:
+                body(scope.along(loop, i, lanes, None))
+        if is_whole:
+            return
+        with f.when(middle.lt(high)):
+            left = f.splat((high - middle).to(I32), lanes)
+            mask = memory.iota(f, lanes, I32).lt(left)
+            body(scope.along(loop, middle, lanes, mask))
+
+
+def _roots(stage: Stage) -> Iterable[Ref]:
+    for entry in stage.reductions:
+        assert isinstance(entry.source, Reduction)
+        yield entry.source.body
+    for write in stage.writes:
+        yield write.source
+        for _, extra in write.position.extras:
+            yield from references(extra)
+        for guard in write.guards:
+            for _, extra in guard.index.extras:
+                yield from references(extra)
+
+
+def _reads(entry: Entry) -> list[Ref]:
+    source = entry.source
+    if isinstance(source, Load):
+        found = [read for _, extra in source.position.extras for read in references(extra)]
+        for guard in source.guards:
+            for _, extra in guard.index.extras:
+                found.extend(references(extra))
+        return found
+    if isinstance(source, Reduction | Argument):
+        return []
+    return list(references(source))
+
+
+def _is_work(entry: Entry) -> bool:
+    """Whether an entry is worth keeping rather than computing again."""
+    return isinstance(entry.source, Apply | Combined | Choose)

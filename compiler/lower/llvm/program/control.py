@@ -1,0 +1,491 @@
+"""Control flow as code: loops and branches around the code of their regions, calls to the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from weft.compiler.abi import Run
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Size
+from weft.compiler.ir.graph import Op, Value
+from weft.compiler.loops.group import Single
+from weft.compiler.loops.index import row_major
+from weft.compiler.loops.kernel import Layout
+from weft.compiler.loops.offsets import Buffer
+from weft.compiler.loops.parallel import steps_at_once
+from weft.compiler.loops.storage import ControlPlan, RegionPlan, bytes_of
+from weft.compiler.lower.llvm.emit.arrays import Element
+from weft.compiler.lower.llvm.emit.dimensions import Sizes
+from weft.compiler.lower.llvm.emit.function import Function, Operand, V, Variable
+from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
+from weft.compiler.lower.llvm.kernels import inline_kernel as in_place
+from weft.compiler.lower.llvm.support import atomics
+
+if TYPE_CHECKING:
+    from weft.compiler.lower.llvm.program.region import RegionCode
+
+
+class _Number:
+    """A number that a loop carries: a variable, or two for a complex one."""
+
+    def __init__(self, f: Function, value: Value, start: Element) -> None:
+        parts = start if isinstance(start, tuple) else (start,)
+        self.variables = [f.variable(part, of_dtype(value.type.dtype)) for part in parts]
+
+    def get(self) -> Element:
+        parts = [variable.get() for variable in self.variables]
+        return (parts[0], parts[1]) if len(parts) == 2 else parts[0]
+
+    def set(self, element: Element) -> None:
+        parts = element if isinstance(element, tuple) else (element,)
+        for variable, part in zip(self.variables, parts, strict=True):
+            variable.set(part)
+
+
+class _Array:
+    """An array that a loop carries: where it is now, and where the next one goes."""
+
+    def __init__(self, f: Function, home: V, spare: V | None) -> None:
+        self.f = f
+        self.home = home
+        self.now = f.variable(home)
+        self.then: Variable | None = None if spare is None else f.variable(spare)
+
+    def get(self) -> V:
+        return self.now.get()
+
+    def target(self) -> V:
+        return self.now.get() if self.then is None else self.then.get()
+
+    def advance(self) -> None:
+        if self.then is not None:
+            old, new = self.now.get(), self.then.get()
+            self.now.set(new)
+            self.then.set(old)
+
+    def settle(self, bytes: Operand) -> None:
+        """Bring the last one home."""
+        f = self.f
+        now = self.now.get()
+        with f.when(now.ne(self.home)):
+            copy_bytes(f, self.home, now, bytes)
+
+
+class _Small(_Array):
+    """A small array that a loop carries, on the stack: the next one always goes to the same place,
+    so that LLVM may hold both in registers.
+    """
+
+    def __init__(self, f: Function, home: V, bytes: Operand, *, is_changed: bool) -> None:
+        super().__init__(f, home, None)
+        self.bytes = bytes
+        self.held = in_place.on_stack(f)
+        self.next = self.held if is_changed else in_place.on_stack(f)
+        copy_bytes(f, self.held, home, bytes)
+
+    def get(self) -> V:
+        return self.held
+
+    def target(self) -> V:
+        return self.next
+
+    def advance(self) -> None:
+        if self.next is not self.held:
+            copy_bytes(self.f, self.held, self.next, self.bytes)
+
+    def settle(self, bytes: Operand) -> None:
+        copy_bytes(self.f, self.home, self.held, bytes)
+
+
+def copy_bytes(f: Function, target: V, source: V, bytes: Operand) -> None:
+    size = f.const(bytes, I64)
+    f.line(
+        f"call void @llvm.memcpy.p0.p0.i64(ptr {target.ref}, ptr {source.ref}, i64 {size.ref}, "
+        "i1 false)"
+    )
+    f.module.declare_text(
+        "llvm.memcpy.p0.p0.i64", "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)"
+    )
+
+
+Carry = _Number | _Array
+
+
+def _frame(code: RegionCode, plan: ControlPlan) -> V:
+    """The memory of a control-flow op."""
+    return code.frame if plan.buffer is None else code.pointer(plan.buffer)
+
+
+def _carries(
+    code: RegionCode, plan: ControlPlan, op: Op, operands: Sequence[Value], memory: V
+) -> list[Carry]:
+    """The carry of a loop at its start: in the results' memory, or in variables."""
+    made: list[Carry] = []
+    body = plan.bodies[-1]
+    parameters = body.region.parameters[op.attributes["n_consts"] :]
+    for number, operand in enumerate(operands):
+        if not operand.type.rank:
+            made.append(_Number(code.f, operand, code.number(operand)))
+            continue
+        result = op.results[number]
+        layout = code.plan.layout(result)
+        assert isinstance(layout.storage, Buffer)
+        home = code.pointer(layout.storage)
+        source = code.plan.layout(operand)
+        if source.storage is not layout.storage:
+            code.copy(operand, source, Layout(layout.storage, 0, row_major(operand.type.shape)))
+        spare = plan.spare.get(number)
+        is_handed = _is_handed(body, parameters[number], body.region.results[number])
+        if not is_handed and code.program.takes_stack(bytes_of(operand)):
+            bytes = code.sizes.operand(bytes_of(operand))
+            made.append(_Small(code.f, home, bytes, is_changed=spare is None))
+            continue
+        other = None if spare is None else code.f.offset(memory, code.sizes.operand(spare))
+        made.append(_Array(code.f, home, other))
+    return made
+
+
+def _is_handed(body: RegionPlan, parameter: Value, result: Value) -> bool:
+    """Whether a routine has the memory of what a loop carries, which is then in no register."""
+    held = {body.partition.resolve(value) for value in (parameter, result)}
+    return any(
+        body.partition.resolve(value) in held
+        for node in body.nodes
+        if isinstance(node, Single)
+        for value in (*node.op.operands, *node.op.results)
+    )
+
+
+def _finish(code: RegionCode, op: Op, carries: Sequence[Carry]) -> None:
+    for result, carry in zip(op.results, carries, strict=False):
+        if isinstance(carry, _Number):
+            code.numbers[result] = carry.get()
+        else:
+            carry.settle(code.sizes.operand(bytes_of(result)))
+
+
+def _advance(carries: Sequence[Carry], results: Sequence[Element | None]) -> None:
+    for carry, result in zip(carries, results, strict=False):
+        if isinstance(carry, _Number):
+            assert result is not None
+            carry.set(result)
+        else:
+            carry.advance()
+
+
+def _given(code: RegionCode, values: Sequence[Value]) -> list[V | Element]:
+    """Operands that do not change: numbers, or pointers to rows."""
+    return [code.row_major(value) if value.type.rank else code.number(value) for value in values]
+
+
+def _watch(code: RegionCode, counter: V) -> V:
+    """Now and then ask the runtime whether to stop; whether to go on."""
+    f = code.f
+    with f.when((counter & 255).eq(255)):
+        f.call(code.program.poll(), VOID, [code.run])
+    return f.load(f.element(code.run, I64, int(Run.STOP)), I64).eq(0)
+
+
+# --- scan ---------------------------------------------------------------------------------------
+
+
+def _scan(code: RegionCode, op: Op) -> None:
+    plan = code.plan.controls[op]
+    n_consts, n_carry = op.attributes["n_consts"], op.attributes["n_carry"]
+    carry = op.operands[n_consts : n_consts + n_carry]
+    memory = _frame(code, plan)
+    carries = _carries(code, plan, op, carry, memory)
+    arrays = _ScanArrays(
+        _given(code, op.operands[:n_consts]),
+        [code.row_major(sequence) for sequence in op.operands[n_consts + n_carry :]],
+        [code.row_major(stack) for stack in op.results[n_carry:]],
+    )
+    frame = code.f.offset(memory, code.sizes.operand(plan.frame))
+    length = code.sizes.value(op.attributes["length"])
+    grain = steps_at_once(op)
+    if grain is not None:
+        _scan_at_once(code, op, plan, arrays, frame, length, grain)
+        return
+    start = code.f.const(0, I64)
+    _scan_steps(code, op, plan, arrays, carries, frame, (start, length))
+    _finish(code, op, carries)
+
+
+class _ScanArrays(NamedTuple):
+    """What the steps of a scan read and write: constants (numbers, or pointers to rows), and the
+    starts of sequences and stacks.
+    """
+
+    fixed: list[V | Element]
+    rows: list[V]
+    stacks: list[V]
+
+
+def _scan_steps(
+    code: RegionCode,
+    op: Op,
+    plan: ControlPlan,
+    arrays: _ScanArrays,
+    carries: Sequence[Carry],
+    frame: V,
+    steps: tuple[V, V],
+) -> None:
+    """Steps of a scan one after the other."""
+    f, n_carry = code.f, op.attributes["n_carry"]
+    (body_plan,) = plan.bodies
+    region = body_plan.region
+    first_item = len(region.parameters) - len(arrays.rows)
+    start, end = steps
+    counter = f.variable(start)
+    with f.loop_while() as loop:
+        step = counter.get()
+        loop.stop_unless(step.lt(end) & _watch(code, step))
+        i = step
+        if op.attributes["reverse"]:
+            i = code.sizes.value(op.attributes["length"]) - 1 - step
+        body = code.nested(body_plan, frame, is_loop=True)
+        items = [
+            _row(code, row, parameter, i)
+            for row, parameter in zip(arrays.rows, region.parameters[first_item:], strict=True)
+        ]
+        outs = [
+            _row(code, stack, result, i)
+            for stack, result in zip(arrays.stacks, region.results[n_carry:], strict=True)
+        ]
+        targets = [c.target() if isinstance(c, _Array) else None for c in carries]
+        given: list[V | Element] = [*arrays.fixed, *[c.get() for c in carries], *items]
+        made = body.emit(given, [*targets, *outs])
+        for out, element in zip(outs, made[n_carry:], strict=True):
+            if element is not None:
+                code.store_number(element, out)
+        _advance(carries, made)
+        counter.set(step + 1)
+
+
+def _scan_at_once(
+    code: RegionCode,
+    op: Op,
+    plan: ControlPlan,
+    arrays: _ScanArrays,
+    frame: V,
+    length: V,
+    grain: int,
+) -> None:
+    """Steps of a scan that carries nothing, on several threads at once.
+
+    Each thread needs a frame of its own: whoever comes first has that of the plan, others have
+    theirs from the heap as long as they are at work.
+    """
+    f, module = code.f, code.program.module
+    taken = f.stack(I64, 1, align=8)
+    f.store(f.const(0, I64), taken)
+    symbols = dict(code.sizes.symbols)
+    numbers = [e if isinstance(e, tuple) else (e,) for e in arrays.fixed]
+    fixed = [part for number in numbers for part in number]
+    captured = [*fixed, *arrays.rows, *arrays.stacks, frame, taken, *symbols.values()]
+    name = f"map{len(module.functions)}"
+    parameters = [(f"c{number}", value.type) for number, value in enumerate(captured)]
+    ends = [("begin", I64), ("end", I64)]
+    g = module.function(name, VOID, [("run", PTR), *parameters, *ends], internal=True)
+    run, *given, begin, end = g.arguments
+    passed = iter(given)
+    inner = _ScanArrays(
+        [_again(passed, number) for number in numbers],
+        [next(passed) for _ in arrays.rows],
+        [next(passed) for _ in arrays.stacks],
+    )
+    own_frame, is_taken = next(passed), next(passed)
+    sizes = Sizes(g, dict(zip(symbols, passed, strict=True)))
+    steps = code.elsewhere(g, run, sizes, own_frame)
+    (body_plan,) = plan.bodies
+    with _frame_of_thread(steps, own_frame, is_taken, body_plan.bytes) as memory:
+        _scan_steps(steps, op, plan, inner, [], memory, (begin, end))
+    g.ret()
+    code.env.share(f, name, length, captured, grain)
+
+
+def _again(passed: Iterator[V], number: tuple[V, ...]) -> Element:
+    """A number or pointer in another function, of as many parts as before."""
+    parts = [next(passed) for _ in number]
+    return (parts[0], parts[1]) if len(parts) == 2 else parts[0]
+
+
+@contextmanager
+def _frame_of_thread(code: RegionCode, first: V, taken: V, bytes: Size) -> Iterator[V]:
+    """The frame of whoever comes first, or another one for the time of the block."""
+    if bytes == 0:
+        yield first
+        return
+    f = code.f
+    is_first = atomics.exchange(f, taken, f.const(0, I64), 1)
+    frame = f.variable(first)
+    with f.when(~is_first):
+        frame.set(code.env.workspace(f, code.sizes.operand(bytes)))
+    yield frame.get()
+    with f.otherwise(is_first) as choice:
+        atomics.store(f, f.const(0, I64), taken)
+        choice.otherwise()
+        code.env.free(f, frame.get())
+
+
+def _row(code: RegionCode, start: V, step: Value, i: V) -> V:
+    """The memory of one step of a sequence."""
+    return code.f.offset(start, i * code.f.const(code.sizes.operand(bytes_of(step)), I64))
+
+
+# --- while --------------------------------------------------------------------------------------
+
+
+class _Record:
+    """Values that a loop of unknown length keeps of every step: memory that grows."""
+
+    def __init__(self, code: RegionCode, step: Value) -> None:
+        self.code = code
+        self.bytes = code.sizes.value(bytes_of(step))
+        self.pointer = code.f.variable(code.f.call("malloc", PTR, [self.bytes + 64]))
+
+    def grow(self, capacity: V) -> None:
+        size = capacity * self.bytes + 64
+        grown = self.code.f.call("realloc", PTR, [self.pointer.get(), size])
+        self.pointer.set(grown)
+
+    def at(self, step: V) -> V:
+        return self.code.f.offset(self.pointer.get(), step * self.bytes)
+
+
+def _while(code: RegionCode, op: Op) -> None:
+    f, plan = code.f, code.plan.controls[op]
+    n_consts = op.attributes["n_consts"]
+    consts, carry = op.operands[:n_consts], op.operands[n_consts:]
+    condition_plan, body_plan = plan.bodies
+    memory = _frame(code, plan)
+    carries = _carries(code, plan, op, carry, memory)
+    fixed = _given(code, consts)
+    frame = f.offset(memory, code.sizes.operand(plan.frame))
+    records = [_Record(code, step) for step in body_plan.region.results[len(carry) :]]
+    counter = f.variable(f.const(0, I64))
+    capacity = f.variable(f.const(1, I64))
+    with f.loop_while() as loop:
+        step = counter.get()
+        loop.stop_unless(_watch(code, step))
+        given: list[V | Element] = [*fixed, *[c.get() for c in carries]]
+        (goes_on,) = code.nested(condition_plan, frame, is_loop=True).emit(given, [None])
+        assert isinstance(goes_on, V)
+        loop.stop_unless(goes_on)
+        if records:
+            with f.when(step.ge(capacity.get())):
+                capacity.set(capacity.get() * 2)
+                for record in records:
+                    record.grow(capacity.get())
+        outs = [record.at(step) for record in records]
+        targets = [c.target() if isinstance(c, _Array) else None for c in carries]
+        made = code.nested(body_plan, frame, is_loop=True).emit(given, [*targets, *outs])
+        for out, element in zip(outs, made[len(carry) :], strict=True):
+            if element is not None:
+                code.store_number(element, out)
+        _advance(carries, made)
+        counter.set(step + 1)
+    _finish(code, op, carries)
+    for symbol in dims.symbols(op.attributes["trips"]):
+        code.sizes.symbols[symbol.name] = counter.get()
+    _keep_records(code, op, records, len(carry))
+
+
+def _keep_records(code: RegionCode, op: Op, records: Sequence[_Record], first: int) -> None:
+    for record, result in zip(records, op.results[first:], strict=True):
+        buffer = code.plan.holders[result]
+        pointer = record.pointer.get()
+        if buffer.kind == "result" and code.late_results is not None:
+            code.f.store(pointer, code.f.element(code.late_results, I64, buffer.number))
+        else:
+            code.heap.append(pointer)
+        code.pointers[buffer] = pointer
+
+
+# --- switch -------------------------------------------------------------------------------------
+
+
+def _switch(code: RegionCode, op: Op) -> None:
+    f, plan = code.f, code.plan.controls[op]
+    index, *operands = op.operands
+    chosen = code.number(index)
+    assert isinstance(chosen, V)
+    position = _clamped(f, chosen, len(op.regions))
+    given = _given(code, operands)
+    memory = _frame(code, plan)
+    targets = [code.row_major(result) if result.type.rank else None for result in op.results]
+    outs: list[_Number | None] = [
+        None if result.type.rank else _Number(f, result, _zero(f, result)) for result in op.results
+    ]
+    done = f.label("chosen")
+    labels = [f.label("case") for _ in op.regions]
+    cases = " ".join(f"i64 {n}, label %{label}" for n, label in enumerate(labels))
+    f.line(f"switch i64 {position.ref}, label %{labels[-1]} [ {cases} ]")
+    for label, body_plan in zip(labels, plan.bodies, strict=True):
+        f.begin(label)
+        made = code.nested(body_plan, memory, is_loop=False).emit(given, targets)
+        for out, element in zip(outs, made, strict=True):
+            if out is not None and element is not None:
+                out.set(element)
+        f.jump(done)
+    f.begin(done)
+    for result, out in zip(op.results, outs, strict=True):
+        if out is not None:
+            code.numbers[result] = out.get()
+
+
+def _zero(f: Function, value: Value) -> Element:
+    zero = f.const(0, of_dtype(value.type.dtype))
+    return (zero, zero) if value.type.dtype.is_complex else zero
+
+
+def _clamped(f: Function, index: V, count: int) -> V:
+    if index.type.is_bool:
+        return index.to(I64)
+    if not index.type.is_signed:
+        return f.minimum(index, f.const(min(count - 1, 2**index.type.bits - 1), index.type)).to(I64)
+    return f.maximum(f.minimum(index.to(I64), count - 1), 0)
+
+
+# --- the host -----------------------------------------------------------------------------------
+
+
+def _host_call(code: RegionCode, op: Op) -> None:
+    """Call host(run, site, table): the table holds address and sizes of each operand, then of each
+    result.
+    """
+    f = code.f
+    site = code.program.host(op)
+    operands = [code.row_major(v) if v.type.rank else code.array(v).pointer for v in op.operands]
+    results = []
+    for result in op.results:
+        if not result.type.rank:
+            code.slots[result] = code.slot(result.type.dtype)
+            results.append(code.slots[result])
+        else:
+            results.append(code.row_major(result))
+    words = sum(1 + value.type.rank for value in (*op.operands, *op.results))
+    table = f.stack(I64, max(words, 1), align=8)
+    place = 0
+    pointers = [*operands, *results]
+    for value, pointer in zip((*op.operands, *op.results), pointers, strict=True):
+        f.store(pointer, f.element(table, I64, place))
+        place += 1
+        for size in value.type.shape:
+            f.store(code.sizes.value(size), f.element(table, I64, place))
+            place += 1
+    function = f.load(f.element(code.run, I64, int(Run.HOST)), PTR)
+    f.call_pointer(function, VOID, [code.run, f.const(site, I64), table])
+    for result in op.results:
+        if not result.type.rank:
+            code.numbers[result] = code.load_number(code.slots[result], result.type.dtype)
+
+
+CONTROL: Final[dict[str, Callable[[RegionCode, Op], None]]] = {
+    "scan": _scan,
+    "while": _while,
+    "switch": _switch,
+    "host_call": _host_call,
+}

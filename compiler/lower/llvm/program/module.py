@@ -1,0 +1,230 @@
+"""A graph as one LLVM module: an entry that runs node after node, and the functions it calls.
+
+    i64 entry(ptr run, ptr arguments, ptr numbers, ptr results, ptr arena)
+    i64 arena_bytes(ptr numbers)
+
+`arguments` points to the data of parameters, `numbers` to the values of symbols and strides,
+`results` to where results go. The result of an array whose size only the run tells is made
+on the heap and its address written there; the symbols it depends on are written to `numbers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from weft.compiler.abi import BLAS_THREADS, CLOCKS, PARALLEL, Run
+from weft.compiler.artifact import Site
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Size
+from weft.compiler.ir.graph import Constant, Graph, Op, Value
+from weft.compiler.loops.group import Node
+from weft.compiler.loops.kernel import Kernel
+from weft.compiler.loops.storage import RegionPlan, plan
+from weft.compiler.loops.text import kernel_text
+from weft.compiler.lower.choice import Products
+from weft.compiler.lower.llvm.emit.dimensions import Sizes
+from weft.compiler.lower.llvm.emit.function import Function, Module, V
+from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
+from weft.compiler.lower.llvm.kernels.inline_kernel import MOST_ON_STACK, is_small
+from weft.compiler.lower.llvm.kernels.kernel import KernelCode
+from weft.compiler.lower.llvm.machine import Target
+from weft.compiler.lower.llvm.program.region import RegionCode
+from weft.compiler.lower.llvm.support import atomics
+from weft.compiler.record import record
+
+Array = np.ndarray[Any, Any]
+
+
+@record
+class HostSite:
+    """A call to the host: the function, and the types of what it takes and gives."""
+
+    op: Op
+
+
+@dataclass(eq=False, slots=True)
+class ProgramCode:
+    """A module under construction, and what is known about the program besides its code."""
+
+    graph: Graph
+    target: Target
+    strided: Mapping[Value, tuple[Size, ...]]
+    donated: Mapping[int, int]
+    is_timed: bool = False
+    products: Products = field(default_factory=Products)
+    module: Module = field(default_factory=Module)
+    sites: list[Site] = field(default_factory=list)
+    hosts: list[HostSite] = field(default_factory=list)
+    constants: dict[Constant, int] = field(default_factory=dict)
+    kernels: dict[str, tuple[str, KernelCode]] = field(default_factory=dict)
+    routines: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)  # by the names of routines
+    ways: dict[Op, str] = field(default_factory=dict)
+    clocks: dict[Node, int] = field(default_factory=dict)
+    followed: dict[Node, str] = field(default_factory=dict)  # followers, and by what they go
+    chains: dict[tuple[str, ...], str] = field(default_factory=dict)
+    written_out: int = 0  # additions of kernels that are written in place
+    on_stack: int = 0  # small arrays
+    plan: RegionPlan = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.plan = plan(self.graph.region, strided=self.strided, carried=self.donated)
+
+    # --- numbers ---
+
+    @property
+    def symbols(self) -> list[str]:
+        """The names of the numbers that the entry is given, then of those it gives back."""
+        names = [symbol.name for symbol in self.graph.symbols]
+        for strides in self.strided.values():
+            for stride in strides:
+                if not isinstance(stride, int):
+                    names += [symbol.name for symbol in dims.symbols(stride)]
+        return names
+
+    @property
+    def has_parallel_code(self) -> bool:
+        """Whether something in it may use several threads, code that is linked in included."""
+        names = (PARALLEL, "weft_gemm_", "weft_conv_", BLAS_THREADS)
+        return any(self.module.outside(name) for name in names)
+
+    @property
+    def defined(self) -> list[str]:
+        """The names of the sizes that the entry finds out and writes back."""
+        found: dict[str, None] = {}
+        for result in self.graph.results:
+            for size in result.type.shape:
+                if not isinstance(size, int):
+                    for symbol in dims.symbols(size):
+                        if symbol.name in self.plan.late:
+                            found[symbol.name] = None
+        return list(found)
+
+    # --- functions ---
+
+    def emit(self) -> None:
+        """Write the whole module."""
+        self._emit_arena_bytes()
+        names = ("run", "arguments", "numbers", "results", "arena")
+        f = self.module.function("entry", I64, [(name, PTR) for name in names], glue=True)
+        run, arguments, numbers, results, arena = f.arguments
+        sizes = Sizes(f, self._symbol_values(f, numbers))
+        code = RegionCode(self, self.plan, f, run, sizes, arena)
+        code.late_results = results
+        given = [
+            f.load(f.element(arguments, I64, n), PTR) for n in range(len(self.graph.parameters))
+        ]
+        targets = [
+            None if self.is_late(result) else f.load(f.element(results, I64, n), PTR)
+            for n, result in enumerate(self.graph.results)
+        ]
+        made = code.emit(given, targets)
+        for number, element in enumerate(made):
+            if element is not None:
+                code.store_number(element, f.load(f.element(results, I64, number), PTR))
+        for place, name in enumerate(self.defined):
+            at = f.element(numbers, I64, len(self.symbols) + place)
+            f.store(code.sizes.symbols[name], at)
+        f.ret(f.load(f.element(run, I64, int(Run.ERROR)), I64))
+
+    def is_late(self, result: Value) -> bool:
+        """Whether only the run tells the size of a result."""
+        return any(
+            symbol.name in self.plan.late
+            for size in result.type.shape
+            if not isinstance(size, int)
+            for symbol in dims.symbols(size)
+        )
+
+    def _symbol_values(self, f: Function, numbers: V) -> dict[str, V]:
+        return {
+            name: f.load(f.element(numbers, I64, place), I64)
+            for place, name in enumerate(self.symbols)
+        }
+
+    def _emit_arena_bytes(self) -> None:
+        f = self.module.function("arena_bytes", I64, [("numbers", PTR)])
+        sizes = Sizes(f, self._symbol_values(f, f.arguments[0]))
+        f.ret(sizes.value(self.plan.bytes))
+
+    # --- what regions share ---
+
+    def constant(self, value: Constant) -> int:
+        """The number of a constant in the table that the runtime links in."""
+        return self.constants.setdefault(value, len(self.constants))
+
+    def kernel(self, kernel: Kernel) -> KernelCode:
+        """The code of a kernel; equal kernels are emitted once."""
+        key = kernel_text(kernel)
+        if key not in self.kernels:
+            name = f"kernel{len(self.kernels)}"
+            code = KernelCode(self.module, kernel, name, self.target, self.sites)
+            code.emit()
+            self.kernels[key] = (name, code)
+        return self.kernels[key][1]
+
+    def takes_stack(self, bytes: Size) -> bool:
+        """Whether an array goes to the stack: it is small, and there are not too many."""
+        if not is_small(bytes) or self.on_stack == MOST_ON_STACK:
+            return False
+        self.on_stack += 1
+        return True
+
+    def host(self, op: Op) -> int:
+        """The number of a call to the host."""
+        self.hosts.append(HostSite(op))
+        return len(self.hosts) - 1
+
+    @contextmanager
+    def clock(self, f: Function, node: Node) -> Iterator[None]:
+        """Add the time that a node takes to its clock, in a program that is timed."""
+        if not self.is_timed:
+            yield
+            return
+        number = self.clocks.setdefault(node, len(self.clocks))
+        self.module.external(CLOCKS)
+        begin = f.call("llvm.readcyclecounter", I64, [])
+        yield
+        taken = f.call("llvm.readcyclecounter", I64, []) - begin
+        slot = f.element(V(f, f"@{CLOCKS}", PTR), I64, number)
+        atomics.update(f, "add", slot, taken, I64)
+
+    def poll(self) -> str:
+        """The function that long loops call: now and then it asks the runtime."""
+        name = "weft.poll"
+        if name not in self.module.functions:
+            f = self.module.function(name, VOID, [("run", PTR)], internal=True)
+            (run,) = f.arguments
+            slot = f.element(run, I64, int(Run.CLOCK))
+            now = f.call("llvm.readcyclecounter", I64, [])
+            with f.when((now - f.load(slot, I64)).gt(1 << 27)):
+                f.store(now, slot)
+                function = f.load(f.element(run, I64, int(Run.POLL)), PTR)
+                with f.when(function.ne(0)):
+                    f.call_pointer(function, VOID, [run])
+            f.ret()
+        return name
+
+
+def emit_program(
+    graph: Graph,
+    target: Target,
+    strided: Mapping[Value, tuple[Size, ...]] | None = None,
+    donated: Mapping[int, int] | None = None,
+    *,
+    is_timed: bool = False,
+    products: Products | None = None,
+) -> ProgramCode:
+    """The LLVM module of a graph, and what goes with it. `strided` gives the strides of parameters
+    that are not row-major, `donated` which results may take the memory of which parameters; a timed
+    program counts the time of each node; `products` says how matrices are multiplied.
+    """
+    choice = products or Products()
+    code = ProgramCode(graph, target, strided or {}, donated or {}, is_timed, choice)
+    code.emit()
+    return code

@@ -1,0 +1,539 @@
+"""A region as code inside of a function: its nodes one after the other, control flow included.
+
+Numbers (arrays of rank 0) are SSA values; arrays are pointers. Bodies of loops and branches are
+written in place, so a loop over numbers keeps them in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from weft.compiler.abi import CONSTANTS
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Dim, Size
+from weft.compiler.ir.dtypes import DType
+from weft.compiler.ir.graph import Constant, Op, Value
+from weft.compiler.loops import kernel as kernels
+from weft.compiler.loops.expression import Ref
+from weft.compiler.loops.followers import rows_name, rows_of
+from weft.compiler.loops.group import Assembly, Group, Node, Single, Store
+from weft.compiler.loops.index import Loop, over, row_major
+from weft.compiler.loops.kernel import Kernel, Layout
+from weft.compiler.loops.offsets import Buffer
+from weft.compiler.loops.storage import RegionPlan, bytes_of
+from weft.compiler.lower.llvm import routines, scalar
+from weft.compiler.lower.llvm.emit.arrays import Array, Element, Env, Follower, Part, packed
+from weft.compiler.lower.llvm.emit.dimensions import Sizes, names
+from weft.compiler.lower.llvm.emit.function import Function, V
+from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
+from weft.compiler.lower.llvm.kernels import inline_kernel as in_place
+from weft.compiler.lower.llvm.kernels.inline_kernel import InPlace
+from weft.compiler.lower.llvm.kernels.kernel import KernelCode
+from weft.compiler.lower.llvm.kernels.values import Values
+from weft.compiler.record import record
+
+if TYPE_CHECKING:
+    from weft.compiler.lower.llvm.program.module import ProgramCode
+
+
+class RegionCode:
+    """Writes one region into a function."""
+
+    def __init__(
+        self,
+        program: ProgramCode,
+        plan: RegionPlan,
+        f: Function,
+        run: V,
+        sizes: Sizes,
+        frame: V,
+        *,
+        is_repeated: bool = False,
+    ) -> None:
+        """`is_repeated` says that it is, or lies in, the body of a loop."""
+        self.program = program
+        self.plan = plan
+        self.f = f
+        self.run = run
+        self.sizes = sizes
+        self.frame = frame
+        self.is_repeated = is_repeated
+        self.env = Env(program.module, run, "entry", program.sites)
+        self.numbers: dict[Value, Element] = {}
+        self.pointers: dict[Buffer, V] = {}
+        self.slots: dict[Value, V] = {}
+        self.heap: list[V] = []
+        self.late_results: V | None = None
+        self._order: dict[object, int] = {op: number for number, op in enumerate(plan.region.ops)}
+
+    def nested(self, plan: RegionPlan, frame: V, *, is_loop: bool) -> RegionCode:
+        """The code of a region inside of this one."""
+        sizes = Sizes(self.f, self.sizes.symbols)
+        again = is_loop or self.is_repeated
+        return RegionCode(self.program, plan, self.f, self.run, sizes, frame, is_repeated=again)
+
+    def elsewhere(self, f: Function, run: V, sizes: Sizes, frame: V) -> RegionCode:
+        """Code of this region that lies in another function."""
+        again = self.is_repeated
+        return RegionCode(self.program, self.plan, f, run, sizes, frame, is_repeated=again)
+
+    # --- the whole region ---
+
+    def emit(
+        self, given: Sequence[V | Element], targets: Sequence[V | None]
+    ) -> list[Element | None]:
+        """Write the region. `given` has a number or a pointer per parameter (a pointer to a number
+        is loaded); `targets` says where arrays go. Returns the results that are numbers.
+        """
+        self.targets = list(targets)
+        for parameter, value in zip(self.plan.region.parameters, given, strict=True):
+            self._bind(parameter, value)
+        for node in self.plan.nodes:
+            with self.program.clock(self.f, node):
+                self._node(node)
+        results = [
+            self._result(number, result) for number, result in enumerate(self.plan.region.results)
+        ]
+        for pointer in self.heap:
+            self.env.free(self.f, pointer)
+        return results
+
+    def _bind(self, parameter: Value, value: V | Element) -> None:
+        if parameter.type.rank:
+            assert isinstance(value, V)
+            self.pointers[self.plan.holders[parameter]] = value
+        elif isinstance(value, V) and value.type is PTR:
+            self.numbers[parameter] = self.load_number(value, parameter.type.dtype)
+        else:
+            self.numbers[parameter] = value
+
+    def _result(self, number: int, result: Value) -> Element | None:
+        if not result.type.rank:
+            return self.number(result)
+        held = self.plan.partition.resolve(result)
+        buffer = self.plan.holders.get(held)
+        if buffer is not None and buffer.kind == "result" and buffer.number == number:
+            return None
+        if number in self.plan.in_place:
+            return None
+        layout = self.plan.layout(result)
+        target = Buffer("result", number, bytes_of(result), 0, 0, result)
+        self.copy(result, layout, Layout(target, 0, row_major(result.type.shape)))
+        return None
+
+    def _node(self, node: Node) -> None:
+        match node:
+            case Group() | Single() if node in self.program.followed:
+                return
+            case Group():
+                self._group(node)
+            case Assembly():
+                self._assembly(node)
+            case Single():
+                self._single(node)
+
+    # --- numbers ---
+
+    def number(self, value: Value) -> Element:
+        """The value of an array of rank 0."""
+        if isinstance(value, Constant):
+            return scalar.constant(self.f, value.array[()], value.type.dtype, 0)
+        return self.numbers[value]
+
+    def load_number(self, pointer: V, dtype: DType) -> Element:
+        return Array(pointer, dtype, (), ()).load(self.f, 0)
+
+    def store_number(self, element: Element, pointer: V) -> None:
+        first = element[0] if isinstance(element, tuple) else element
+        if isinstance(element, tuple):
+            self.f.store(element[0], pointer)
+            self.f.store(element[1], self.f.element(pointer, first.type, 1))
+        else:
+            self.f.store(element, pointer)
+
+    def slot(self, dtype: DType) -> V:
+        """Memory of a number on the stack."""
+        count = 2 if dtype.is_complex else 1
+        return self.f.stack(of_dtype(dtype), count, align=16)
+
+    # --- arrays ---
+
+    def pointer(self, buffer: Buffer) -> V:
+        """The start of a buffer's memory."""
+        if buffer not in self.pointers:
+            self.pointers[buffer] = self._new_pointer(buffer)
+        return self.pointers[buffer]
+
+    def _new_pointer(self, buffer: Buffer) -> V:
+        f = self.f
+        match buffer.kind:
+            case "temporary":
+                if self.is_repeated and self.program.takes_stack(buffer.bytes):
+                    return in_place.on_stack(f)
+                return f.offset(self.frame, self.sizes.operand(buffer.offset))
+            case "constant":
+                assert isinstance(buffer.value, Constant)
+                return self._constant_pointer(buffer.value)
+            case "result":
+                target = self.targets[buffer.number]
+                return target if target is not None else self._late_result(buffer)
+            case "late":
+                made = self.env.workspace(f, self.sizes.operand(buffer.bytes))
+                self.heap.append(made)
+                return made
+        raise AssertionError(f"a {buffer.kind} has no memory yet")
+
+    def _constant_pointer(self, value: Constant) -> V:
+        """The address of a constant, from the table that the runtime links in."""
+        self.program.module.external(CONSTANTS)
+        number = self.program.constant(value)
+        address = self.f.at_entry(
+            f"getelementptr inbounds i64, ptr @{CONSTANTS}, i64 {number}", PTR
+        )
+        return self.f.at_entry(f"load ptr, ptr {address.ref}, align 8", PTR)
+
+    def _late_result(self, buffer: Buffer) -> V:
+        """Memory of a result whose size was not known before: the caller frees it."""
+        assert self.late_results is not None
+        made = self.env.workspace(self.f, self.sizes.operand(buffer.bytes))
+        self.f.store(made, self.f.element(self.late_results, I64, buffer.number))
+        return made
+
+    def array(self, value: Value) -> Array:
+        """An operand or result of a routine."""
+        f = self.f
+        if not value.type.rank and not isinstance(value, Constant) and value in self.slots:
+            return Array(self.slots[value], value.type.dtype, (), ())
+        if not value.type.rank:
+            slot = self.slot(value.type.dtype)
+            self.store_number(self.number(value), slot)
+            return Array(slot, value.type.dtype, (), ())
+        layout = self.plan.operand_layout(value)
+        assert isinstance(layout.storage, Buffer)
+        shape = tuple(self.sizes.operand(size) for size in value.type.shape)
+        strides = tuple(self.sizes.operand(stride) for stride in layout.strides)
+        base = Array(self.pointer(layout.storage), value.type.dtype, shape, strides)
+        return base if layout.offset == 0 else base.moved(f, self.sizes.operand(layout.offset))
+
+    def row_major(self, value: Value) -> V:
+        """The pointer to an array's elements in row-major order; copied where they are not."""
+        layout = self.plan.layout(value)
+        assert isinstance(layout.storage, Buffer)
+        if layout.offset == 0 and layout.strides == row_major(value.type.shape):
+            return self.pointer(layout.storage)
+        target = Buffer("late", -1, bytes_of(value), 0, 0, value)
+        self.copy(value, layout, Layout(target, 0, row_major(value.type.shape)))
+        return self.pointer(target)
+
+    def copy(self, value: Value, source: Layout, target: Layout) -> None:
+        """Copy an array from one layout to another."""
+        loops = tuple(Loop(size) for size in value.type.shape)
+        group = Group(loops, 0)
+        ref = Ref(value, over(loops))
+        group.stores.append(Store(ref, value, ref.place))
+        made = kernels.build(group, lambda _, written: target if written else source, {})
+        kernel = kernels.collapse(made)[0]
+        if self._fits(kernel):
+            self._write_out(kernel)
+        else:
+            self._run(kernel)
+
+    # --- groups ---
+
+    def _group(self, group: Group) -> None:
+        kernel = kernels.build(group, self._layout, self._order)
+        if not _has_loops(group):
+            self._write_out(kernel)
+            return
+        kernel = kernels.collapse(kernel)[0]
+        if self.is_repeated and self._fits(kernel):
+            self._write_out(kernel)
+            return
+        numbers = [target for target in group.targets if not target.type.rank]
+        for target in numbers:
+            self.slots[target] = self.slot(target.type.dtype)
+        self._run(kernel)
+        for target in numbers:
+            self.numbers[target] = self.load_number(self.slots[target], target.type.dtype)
+
+    def _fits(self, kernel: Kernel) -> bool:
+        """Whether a kernel may be written out rather than called: it has few steps, and those
+        before it have left room in the program.
+        """
+        work = in_place.work(kernel)
+        if work is None or self.program.written_out + work > in_place.MOST_WORK_IN_ALL:
+            return False
+        self.program.written_out += work
+        return True
+
+    def _write_out(self, kernel: Kernel) -> None:
+        """Write a kernel in place."""
+        pointers: list[V] = []
+        for storage, _ in kernel.arrays:
+            is_number = isinstance(storage, tuple)
+            pointers.append(V(self.f, "null", PTR) if is_number else self._storage_pointer(storage))
+        arguments = [self.number(value) for value in kernel.arguments]
+        values = Values(self.f, self.env, self.sizes, pointers, arguments)
+        self.numbers.update(InPlace(kernel, values).emit())
+
+    def _layout(self, value: Value, written: bool) -> Layout | None:
+        if value.type.rank:
+            return self.plan.layout(value)
+        return Layout(("slot", value), 0, ()) if written else None
+
+    def _storage_pointer(self, storage: object) -> V:
+        if isinstance(storage, Buffer):
+            return self.pointer(storage)
+        assert isinstance(storage, tuple)
+        return self.slots[storage[1]]
+
+    def _run(self, kernel: Kernel) -> None:
+        """Call a kernel."""
+        code = self.program.kernel(kernel)
+        self.f.call(f"{code.name}.run", VOID, [self.run, *self._passed(kernel, code)])
+
+    def _passed(self, kernel: Kernel, code: KernelCode) -> list[V]:
+        """What a kernel is given, whose code may have been written for an equal one."""
+        passed = [self._storage_pointer(storage) for storage, _ in kernel.arrays]
+        for value in kernel.arguments:
+            element = self.number(value)
+            passed += element if isinstance(element, tuple) else (element,)
+        return passed + [self.sizes.symbols[name] for name in code.parameters.symbols]
+
+    # --- followers ---
+
+    def _follower(self, node: Single) -> Follower | None:
+        """What goes on with the rows of a product, if something does: one task, or several one
+        after the other.
+        """
+        chain = self.plan.partition.followers.get(node)
+        if chain is None:
+            return None
+        rows = chain.rows
+        made: list[Value] = list(node.op.results)
+        tasks: list[Follower] = []
+        for each in chain.nodes:
+            task: Follower | None
+            if isinstance(each, Group):
+                task = self._kernel_task(each, rows, made)
+            else:
+                task = self._routine_task(each, rows)
+            if task is None:
+                break
+            tasks.append(task)
+            made += each.targets if isinstance(each, Group) else each.op.results
+            self.program.followed[each] = rows_name(node.op, chain.parts)
+        return replace(self._one_task(tasks), parts=chain.parts) if tasks else None
+
+    def _kernel_task(self, group: Group, rows: Size, made: list[Value]) -> Follower | None:
+        """A kernel as a task, unless its units are not in the order of the rows."""
+        loops = rows_of(self.plan.partition, rows, made, group)
+        assert loops is not None
+        kernel = kernels.build(group, self._layout, self._order)
+        kernel, loops = kernels.collapse(kernel, loops)
+        code = self.program.kernel(kernel)
+        if not code.follows(loops):
+            return None
+        passed = self._passed(kernel, code)
+        task = code.emit_follower(passed, dims.product(loop.size for loop in loops))
+        return Follower(V(self.f, f"@{task}", PTR), packed(self.f, passed))
+
+    def _routine_task(self, node: Single, rows: Size) -> Follower:
+        """A routine as a task, for as many rows as it is told."""
+        op = node.op
+        call = self._routine_call(op)
+        pointers = [self.array(value).pointer for value in (*op.operands, *op.results)]
+        passed = [*pointers, *[self.sizes.symbols[symbol] for symbol in call.symbols]]
+        name = self._defined(f"{call.key} rows of {rows}", call, rows=rows)
+        return Follower(V(self.f, f"@{name}", PTR), packed(self.f, passed))
+
+    def _one_task(self, tasks: Sequence[Follower]) -> Follower:
+        """Tasks that are called one after the other, as one."""
+        if len(tasks) == 1:
+            return tasks[0]
+        name = f"chain{len(self.program.chains)}"
+        key = tuple(task.task.ref for task in tasks)
+        if key in self.program.chains:
+            name = self.program.chains[key]
+        else:
+            self.program.chains[key] = name
+            parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
+            g = self.program.module.function(name, VOID, parameters, internal=True, glue=True)
+            run, data, begin, end = g.arguments
+            for number, task in enumerate(tasks):
+                own = g.load(g.element(data, I64, number), PTR)
+                g.call(task.task.ref.removeprefix("@"), VOID, [run, own, begin, end])
+            g.ret()
+        data = packed(self.f, [task.data for task in tasks])
+        return Follower(V(self.f, f"@{name}", PTR), data)
+
+    def _assembly(self, node: Assembly) -> None:
+        base = node.base
+        if base is not None:
+            source, target = self.plan.layout(base), self.plan.layout(node.result)
+            if source.storage is not target.storage:
+                self.copy(base, source, target)
+        for group in node.groups:
+            self._group(group)
+
+    # --- single ops ---
+
+    def _single(self, node: Single) -> None:
+        from weft.compiler.lower.llvm.program import control
+
+        op = node.op
+        if op.name in control.CONTROL:
+            control.CONTROL[op.name](self, op)
+            return
+        if not op.results:
+            return
+        operands = [self.array(operand) for operand in op.operands]
+        for result in op.results:
+            if not result.type.rank:
+                self.slots[result] = self.slot(result.type.dtype)
+        results = [self.array(result) for result in op.results]
+        self._call_routine(op, operands, results, self._follower(node))
+        for result in op.results:
+            if not result.type.rank:
+                self.numbers[result] = self.load_number(self.slots[result], result.type.dtype)
+
+    def _call_routine(
+        self, op: Op, operands: list[Array], results: list[Array], follower: Follower | None
+    ) -> None:
+        """Call a routine that is a function of its own; equal ones are written once."""
+        call = self._routine_call(op)
+        parts = 0 if follower is None else follower.parts
+        key = f"{call.key} followed in {parts}" if parts else call.key
+        name = self._defined(key, call, parts=parts)
+        pointers = [array.pointer for array in (*operands, *results)]
+        if follower is not None:
+            pointers += [follower.task, follower.data]
+        passed = [self.run, *pointers, *[self.sizes.symbols[symbol] for symbol in call.symbols]]
+        self.program.ways[op] = self.program.notes[name]
+        self.f.call(name, VOID, passed)
+
+    def _routine_call(self, op: Op) -> _RoutineCall:
+        layouts = [self.plan.operand_layout(v) if v.type.rank else None for v in op.operands]
+        strides = [() if layout is None else layout.strides for layout in layouts]
+        shapes = [value.type.shape for value in (*op.operands, *op.results)]
+        given = [size for sizes in (*strides, *shapes) for size in sizes]
+        symbols = names([*given, *_attribute_sizes(list(op.attributes.values()))])
+        return _RoutineCall(op, strides, symbols, _routine_key(op, strides))
+
+    def _defined(
+        self, key: str, call: _RoutineCall, *, parts: int = 0, rows: Size | None = None
+    ) -> str:
+        """The function of a routine, which is written where it is first asked for: (run, pointers,
+        symbols), or (run, data, begin, end) for some of so many rows.
+        """
+        if key not in self.program.routines:
+            name = f"{call.op.name}{len(self.program.routines)}"
+            self.program.routines[key] = name
+            if rows is None:
+                self._define_routine(name, call, parts)
+            else:
+                self._define_rows(name, call, rows)
+        return self.program.routines[key]
+
+    def _define_routine(self, name: str, call: _RoutineCall, parts: int) -> None:
+        """One that is followed, if each of its rows has parts."""
+        pointers = [f"p{n}" for n in range(len(call.values))]
+        pointers += ["task", "data"] if parts else []
+        parameters = [("run", PTR), *[(pointer, PTR) for pointer in pointers]]
+        parameters += [(f"s.{symbol}", I64) for symbol in call.symbols]
+        f = self.program.module.function(name, VOID, parameters, internal=True, glue=True)
+        run, *rest = f.arguments
+        sizes = Sizes(f, dict(zip(call.symbols, rest[len(pointers) :], strict=True)))
+        held = rest[: len(pointers)]
+        follower = None
+        if parts:
+            task, data = held[len(call.values) :]
+            follower = Follower(task, data, parts=parts)
+        self._write_routine(f, run, name, call, held[: len(call.values)], sizes, follower=follower)
+
+    def _define_rows(self, name: str, call: _RoutineCall, rows: Size) -> None:
+        parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
+        f = self.program.module.function(name, VOID, parameters, internal=True)
+        run, data, begin, end = f.arguments
+        count = len(call.values)
+        words = [
+            f.load(f.element(data, I64, number), PTR if number < count else I64)
+            for number in range(count + len(call.symbols))
+        ]
+        sizes = Sizes(f, dict(zip(call.symbols, words[count:], strict=True)))
+        part = Part(begin, end, sizes.operand(rows))
+        self._write_routine(f, run, name, call, words[:count], sizes, part=part)
+
+    def _write_routine(
+        self,
+        f: Function,
+        run: V,
+        name: str,
+        call: _RoutineCall,
+        pointers: Sequence[V],
+        sizes: Sizes,
+        *,
+        follower: Follower | None = None,
+        part: Part | None = None,
+    ) -> None:
+        program, op = self.program, call.op
+        env = Env(
+            program.module,
+            run,
+            name,
+            program.sites,
+            sizes.operand,
+            follower,
+            program.products,
+            part,
+        )
+        arrays = []
+        for number, value in enumerate(call.values):
+            shape = tuple(sizes.operand(size) for size in value.type.shape)
+            is_operand = number < len(call.strides)
+            steps = call.strides[number] if is_operand else row_major(value.type.shape)
+            held = tuple(sizes.operand(step) for step in steps)
+            arrays.append(Array(pointers[number], value.type.dtype, shape, held))
+        count = len(op.operands)
+        routines.routine(op.name)(f, env, op, arrays[:count], arrays[count:])
+        program.notes[name] = ", ".join(dict.fromkeys(env.notes))
+        f.ret()
+
+
+@record
+class _RoutineCall:
+    """A routine's op, how its operands lie, and the symbols that it is told; equal keys are equal
+    code.
+    """
+
+    op: Op
+    strides: Sequence[tuple[Size, ...]]
+    symbols: list[str]
+    key: str
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return (*self.op.operands, *self.op.results)
+
+
+def _attribute_sizes(values: Sequence[object]) -> Iterator[Size]:
+    """The symbolic sizes among an op's attributes."""
+    for value in values:
+        if isinstance(value, Dim):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _attribute_sizes(value)
+
+
+def _routine_key(op: Op, strides: Sequence[tuple[Size, ...]]) -> str:
+    kinds = op.definition.attributes
+    attributes = [f"{name}={kinds[name].format(value)}" for name, value in op.attributes.items()]
+    types = [str(value.type) for value in (*op.operands, *op.results)]
+    return f"{op.name} {attributes} {types} {strides}"
+
+
+def _has_loops(group: Group) -> bool:
+    loops = [*group.loops, *(loop for loops in group.reduce_loops.values() for loop in loops)]
+    return any(loop.size != 1 for loop in loops) or bool(group.reduce_loops)

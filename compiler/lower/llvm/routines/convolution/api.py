@@ -1,0 +1,180 @@
+"""Convolution: which way each is computed.
+
+Convolutions with windows of one element are products of matrices as they stand. Those of real
+floats call a function that is compiled once and serves all sizes (`convolution_phases`); all others
+are written out for their dtype and rank (`convolution_panels`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from weft.compiler.ir.graph import Op
+from weft.compiler.lower.llvm.emit.arrays import Array, Env, contiguous, dot, product, times
+from weft.compiler.lower.llvm.emit.function import Function, Operand
+from weft.compiler.lower.llvm.emit.types import PTR, VOID
+from weft.compiler.lower.llvm.routines import Routine
+from weft.compiler.lower.llvm.routines.common import rows, sizes
+from weft.compiler.lower.llvm.routines.convolution import entry as convolution_phases
+from weft.compiler.lower.llvm.routines.convolution.geometry import AXES, GIVEN, Record
+from weft.compiler.lower.llvm.routines.convolution.strategies.panels import Axis, Panels
+from weft.compiler.lower.llvm.routines.gemm import contraction
+
+
+def _emit(f: Function, env: Env, op: Op, operands: list[Array], results: list[Array]) -> None:
+    lhs, rhs, result = *operands, results[0]
+    axes = _axes(env, op, lhs, rhs, result)
+    if not axes:
+        lhs, rhs, result = [_one_more_axis(array) for array in (lhs, rhs, result)]
+        axes = [Axis(1, 1, 1, 0, 1, 1, 1)]
+    groups = env.size(op.attributes["groups"])
+    signal, kernels, made = _grouped(f, lhs, rhs, result, groups)
+    if _is_pointwise(f, axes):
+        # Such windows crop at most: the first one lies on element -low.
+        starts = [sizes.minus(f, 0, axis.low) for axis in axes]
+        cropped = signal.moved(f, dot(f, starts, signal.strides[3:]))
+        if _multiply_points(f, env, cropped, kernels, made):
+            return
+    if result.dtype in convolution_phases.DTYPES and len(axes) <= AXES:
+        _call(f, env, signal, kernels, made, axes)
+        return
+    Panels(f, env, signal, kernels, made, axes).emit()
+    if env.follower is not None:
+        planes, columns = [product(f, shape) for shape in (made.shape[:3], made.shape[3:])]
+        parts = env.follower.parts
+        each = sizes.floor_divide(f, columns, parts)
+        rows.follow_at_once(f, env, env.follower, times(f, planes, parts), each)
+
+
+def _axes(env: Env, op: Op, lhs: Array, rhs: Array, result: Array) -> list[Axis]:
+    attributes = op.attributes
+    return [
+        Axis(size, taps, count, env.size(low), stride, base, dilation)
+        for size, taps, count, (low, _), stride, base, dilation in zip(
+            lhs.shape[2:],
+            rhs.shape[2:],
+            result.shape[2:],
+            attributes["padding"],
+            attributes["strides"],
+            attributes["lhs_dilation"],
+            attributes["rhs_dilation"],
+            strict=True,
+        )
+    ]
+
+
+def _one_more_axis(array: Array) -> Array:
+    return Array(array.pointer, array.dtype, (*array.shape, 1), (*array.strides, 1))
+
+
+def _grouped(
+    f: Function, lhs: Array, rhs: Array, result: Array, groups: Operand
+) -> tuple[Array, Array, Array]:
+    """The signal as [N, groups, channels, *spatial], the kernels as [N, groups, outputs, channels,
+    *spatial] (the same ones for all N), the result as [N, groups, outputs, *spatial].
+    """
+    channels, outputs = rhs.shape[1], sizes.floor_divide(f, rhs.shape[0], groups)
+    per_group = times(f, lhs.strides[1], channels)
+    signal = Array(
+        lhs.pointer,
+        lhs.dtype,
+        (lhs.shape[0], groups, channels, *lhs.shape[2:]),
+        (lhs.strides[0], per_group, *lhs.strides[1:]),
+    )
+    kernels = Array(
+        rhs.pointer,
+        rhs.dtype,
+        (lhs.shape[0], groups, outputs, *rhs.shape[1:]),
+        (0, times(f, rhs.strides[0], outputs), *rhs.strides),
+    )
+    shape = (lhs.shape[0], groups, outputs, *result.shape[2:])
+    return signal, kernels, contiguous(f, result.pointer, result.dtype, shape)
+
+
+# --- windows of one element ---------------------------------------------------------------------
+
+
+def _is_pointwise(f: Function, axes: Sequence[Axis]) -> bool:
+    return all(
+        sizes.is_known(axis.taps) and axis.taps == 1 and axis.stride == 1 and axis.is_plain(f)
+        for axis in axes
+    )
+
+
+def _multiply_points(f: Function, env: Env, signal: Array, kernels: Array, made: Array) -> bool:
+    """The products [outputs, channels] times [channels, points], if the points are known to lie
+    behind each other; whether they were.
+    """
+    shape, (strides,) = sizes.coalesced(made.shape[3:], [signal.strides[3:]])
+    if len(shape) > 1:
+        return False
+    points = product(f, shape)
+    step = strides[0] if strides else 1
+    flat = Array(
+        signal.pointer, signal.dtype, (*signal.shape[:3], points), (*signal.strides[:3], step)
+    )
+    matrix = Array(kernels.pointer, kernels.dtype, kernels.shape[:4], kernels.strides[:4])
+    target = contiguous(f, made.pointer, made.dtype, (*made.shape[:3], points))
+    contraction.multiply_batch(f, env, matrix, flat, target, env.follower)
+    return True
+
+
+# --- windows of real floats ---------------------------------------------------------------------
+
+
+def _call(
+    f: Function, env: Env, signal: Array, kernels: Array, made: Array, axes: Sequence[Axis]
+) -> None:
+    """Call the function for all sizes, with what it is to know."""
+    record = Record(f, GIVEN)
+    known: dict[str, Operand] = {
+        "images": made.shape[0],
+        "groups": made.shape[1],
+        "channels": signal.shape[2],
+        "outputs": made.shape[2],
+        "lhs_image": signal.strides[0],
+        "lhs_channel": signal.strides[2],
+        "rhs_output": kernels.strides[2],
+        "rhs_channel": kernels.strides[3],
+        "result_image": times(f, made.strides[0], 1),
+        "result_output": made.strides[2],
+    }
+    for name, value in known.items():
+        record[name] = value
+    for name in ("task", "data"):
+        pointer = f.const(0, PTR) if env.follower is None else getattr(env.follower, name)
+        f.store(pointer, record.at(name))
+    record["parts"] = 1 if env.follower is None else env.follower.parts
+    missing = AXES - len(axes)
+    for number, axis in enumerate([_NO_AXIS] * missing + list(axes)):
+        place = number - missing
+        strides: list[Operand] = [0, 0, 0]
+        if place >= 0:
+            strides = [signal.strides[3 + place], kernels.strides[4 + place]]
+            strides.append(made.strides[3 + place])
+        given: dict[str, Operand] = {
+            "size": axis.size,
+            "taps": axis.taps,
+            "count": axis.count,
+            "low": axis.low,
+            "stride": axis.stride,
+            "holes": axis.base_dilation,
+            "dilation": axis.dilation,
+            "lhs": strides[0],
+            "rhs": strides[1],
+            "result": strides[2] if place >= 0 else made.strides[2],
+            "phases": axis.base_dilation // math.gcd(axis.stride, axis.base_dilation),
+            "every": axis.base_dilation // math.gcd(axis.dilation, axis.base_dilation),
+        }
+        for name, value in given.items():
+            record[f"{name}{number}"] = value
+    pointers = [env.run, signal.pointer, kernels.pointer, made.pointer, record.pointer]
+    f.call(convolution_phases.symbol(made.dtype), VOID, pointers)
+
+
+_NO_AXIS: Final = Axis(1, 1, 1, 0, 1, 1, 1)
+
+
+ROUTINES: Final[Mapping[str, Routine]] = {"convolution": _emit}

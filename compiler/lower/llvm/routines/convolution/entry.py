@@ -1,0 +1,202 @@
+"""The function that programs call for a convolution of real floats, compiled once for each dtype.
+
+    weft_conv_<dtype>(run, lhs, rhs, result, numbers)
+
+Where the signal is dilated, most products would be with the zeros between its elements. Windows are
+divided into phases instead, which meet the same taps: the windows of a phase and the taps that they
+meet are a convolution of the signal as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Final
+
+from weft.compiler.ir import dtypes
+from weft.compiler.ir.dtypes import DType
+from weft.compiler.lower.llvm.emit.arrays import Env
+from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
+from weft.compiler.lower.llvm.emit.types import I1, I8, I64, PTR, VOID, of_dtype
+from weft.compiler.lower.llvm.routines.common import rows
+from weft.compiler.lower.llvm.routines.convolution.costs import Costs
+from weft.compiler.lower.llvm.routines.convolution.geometry import (
+    GIVEN,
+    NUMBERS,
+    PLAIN,
+    Operands,
+    Record,
+    follower_of,
+    product,
+    up,
+)
+from weft.compiler.lower.llvm.routines.convolution.strategies import direct as convolution_points
+from weft.compiler.lower.llvm.routines.convolution.strategies import filter as convolution_taps
+from weft.compiler.lower.llvm.routines.convolution.strategies import (
+    winograd as convolution_winograd,
+)
+from weft.compiler.lower.llvm.routines.convolution.strategies import (
+    winograd_filter as convolution_winograd_taps,
+)
+
+DTYPES: Final = (dtypes.f32, dtypes.f64, dtypes.f16, dtypes.bf16)
+
+_POINTERS: Final = ("run", "lhs", "rhs", "result", "numbers")
+
+
+def symbol(dtype: DType) -> str:
+    """The name of the function."""
+    return f"weft_conv_{dtype.name}"
+
+
+def module_of(dtype: DType) -> Module:
+    """The module with the function of a dtype."""
+    module = Module()
+    define(module, dtype)
+    return module
+
+
+def exports(dtype: DType) -> list[str]:
+    """The functions of that module that programs may call."""
+    return [symbol(dtype)]
+
+
+def define(module: Module, dtype: DType) -> None:
+    """Define the function of a dtype."""
+    name = symbol(dtype)
+    f = module.function(name, VOID, [(x, PTR) for x in _POINTERS])
+    run, lhs, rhs, result, numbers = f.arguments
+    env = Env(module, run, name, [])
+    given = Record(f, GIVEN, numbers)
+    counts = [given[x] for x in ("images", "groups", "outputs")]
+    elements = product([*counts, *given.axis("count")])
+    given["is_followed"] = 0
+    with f.when(elements.gt(0)):
+        _Phases(f, env, dtype, Operands(lhs, rhs, result), given).emit(elements)
+    with f.when(given["task"].ne(0) & given["is_followed"].eq(0)):
+        parts = f.maximum(given["parts"], 1)
+        columns = f.divide(product(given.axis("count")), parts)
+        rows.follow_at_once(f, env, follower_of(given), product(counts) * parts, columns)
+    f.ret()
+
+
+class _Phases:
+    """A convolution under emission."""
+
+    def __init__(
+        self, f: Function, env: Env, dtype: DType, operands: Operands, given: Record
+    ) -> None:
+        self.f: Final = f
+        self.env: Final = env
+        self.dtype: Final = dtype
+        self.operands: Final = operands
+        self.given: Final = given
+        self.numbers: Final = Record(f, NUMBERS)
+
+    def emit(self, elements: V) -> None:
+        f, given, numbers = self.f, self.given, self.numbers
+        for name in PLAIN:
+            numbers[name] = given[name]
+        phases = given.axis("phases")
+        # A plane is done after all of its phases.
+        numbers["task"] = f.select(product(phases).gt(1), 0, given["task"])
+        terms = given["channels"] * product(given.axis("taps"))
+        # Windows that meet no element at all are not visited.
+        with f.when(product(given.axis("holes")).gt(1) | terms.eq(0)):
+            bytes = elements * of_dtype(self.dtype).itemsize
+            cleared = [self.operands.result, f.const(0, I8), bytes, f.const(False, I1)]
+            f.call("llvm.memset.p0.i64", VOID, cleared)
+        rhs, result = self.operands.rhs, self.operands.result
+        with (
+            f.range(0, phases[0]) as z,
+            f.range(0, phases[1]) as y,
+            f.range(0, phases[2]) as x,
+        ):
+            kernels, made = f.const(0, I64), f.const(0, I64)
+            for axis, phase in enumerate((z, y, x)):
+                kernels = kernels + self._set_axis(axis, phase)
+                made = made + phase * given[f"result{axis}"]
+            type = of_dtype(self.dtype)
+            moved = [f.element(rhs, type, kernels), f.element(result, type, made)]
+            self._plain(Operands(self.operands.lhs, moved[0], moved[1]))
+        given["is_followed"] = numbers["is_followed"]
+
+    def _set_axis(self, axis: int, phase: V) -> V:
+        """Set the numbers of an axis to those of a phase; and the place of the first tap that it
+        meets, or of the last one where taps lie the other way around.
+        """
+        f, given, numbers = self.f, self.given, self.numbers
+        names = ("stride", "holes", "dilation", "low", "phases", "every")
+        stride, holes, dilation, low, phases, every = [given[f"{x}{axis}"] for x in names]
+        taps, count = given[f"taps{axis}"], given[f"count{axis}"]
+        tap = f.variable(0, I64)
+        with f.loop_while() as loop:
+            place = phase * stride + tap.get() * dilation - low
+            loop.stop_unless(f.remainder(place, holes).ne(0) & tap.get().lt(every))
+            tap.set(tap.get() + 1)
+        first = f.minimum(tap.get(), taps)
+        met = f.select(tap.get().lt(every), up(f, taps - first, every), 0)
+        place = phase * stride + first * dilation - low
+        changed: dict[str, Operand] = {
+            "count": up(f, count - phase, phases),
+            "taps": met,
+            "stride": f.divide(phases * stride, holes),
+            "dilation": f.divide(every * dilation, holes),
+            "low": -f.divide(place, holes),
+            "holes": 1,
+            "result": given[f"result{axis}"] * phases,
+        }
+        for name, value in changed.items():
+            numbers[f"{name}{axis}"] = value
+        step = given[f"rhs{axis}"] * every
+        is_turned = step.lt(0)
+        numbers[f"rhs{axis}"] = f.select(is_turned, -step, step)
+        numbers[f"is_turned{axis}"] = is_turned.to(I64)
+        return first * given[f"rhs{axis}"] + f.select(is_turned, (met - 1) * step, 0)
+
+    def _plain(self, operands: Operands) -> None:
+        """A convolution without holes: by taps where there are more of them than windows, as for
+        gradients of kernels, and else in the cheapest way.
+        """
+        f, numbers = self.f, self.numbers
+        taps, windows = product(numbers.axis("taps")), product(numbers.axis("count"))
+        given = [self.env.run, *operands.values, numbers.pointer]
+        with f.when((numbers["channels"] * taps).gt(0) & windows.gt(0)):
+            with f.otherwise(taps.gt(windows)) as choice:
+                transformed = convolution_winograd_taps
+                with self._unless(transformed, given, lambda: transformed.fits(numbers)):
+                    self._call(convolution_taps, given)
+                choice.otherwise()
+                self._by_windows(given)
+
+    def _by_windows(self, given: list[V]) -> None:
+        f, numbers = self.f, self.numbers
+        costs = Costs(numbers, self.dtype)
+        points, taps = costs.by_points(), costs.by_taps()
+        by_taps = costs.is_small() & taps.lt(points)
+        plain, transformed = f.select(by_taps, taps, points), convolution_winograd
+
+        def fits() -> V:
+            return transformed.fits(numbers) & costs.by_winograd().lt(plain)
+
+        with self._unless(transformed, given, fits), f.otherwise(by_taps) as choice:
+            self._call(convolution_taps, given)
+            choice.otherwise()
+            self._call(convolution_points, given)
+
+    @contextmanager
+    def _unless(
+        self, transformed: ModuleType, given: list[V], fits: Callable[[], V]
+    ) -> Iterator[None]:
+        """Another way than the one with transforms, if that is slower or not for this dtype."""
+        if self.dtype not in convolution_winograd.DTYPES:
+            yield
+            return
+        with self.f.otherwise(fits()) as choice:
+            self._call(transformed, given)
+            choice.otherwise()
+            yield
+
+    def _call(self, way: ModuleType, given: list[V]) -> None:
+        self.f.call(way.define(self.f.module, self.dtype), VOID, given)

@@ -1,0 +1,233 @@
+"""Convolutions with more taps than windows, as gradients of kernels are: sums over many terms.
+
+The rows of a product are images times windows, its columns outputs, its terms channels times taps.
+The terms are divided into units, each some channels or a range of the taps of one. For a unit the
+signal is copied into a frame, in which the rows are read where they lie, and the kernels are packed
+with their outputs side by side. Parts of the terms are summed up apart, so that several threads can
+do so, and then added in order: the parts follow from the sizes only, and so do the bits of a sum.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.compiler.ir.dtypes import DType
+from weft.compiler.lower.llvm.emit.arrays import Env
+from weft.compiler.lower.llvm.emit.function import Function, Module, V
+from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
+from weft.compiler.lower.llvm.routines.common import rows
+from weft.compiler.lower.llvm.routines.common.elements import working
+from weft.compiler.lower.llvm.routines.convolution import frame as convolution_frame
+from weft.compiler.lower.llvm.routines.convolution.frame import FRAME
+from weft.compiler.lower.llvm.routines.convolution.geometry import (
+    NUMBERS,
+    Operands,
+    Record,
+    more_tasks,
+    product,
+    shared_way,
+    up,
+)
+from weft.compiler.lower.llvm.routines.convolution.strategies.filter_sums import Parts, finish
+from weft.compiler.lower.llvm.routines.convolution.strategies.filter_tasks import PLAN, Tasks
+from weft.compiler.lower.llvm.routines.gemm.tiles import tile_of
+
+_UNIT_TERMS: Final = 512  # of a unit, at most
+_NARROW_TERMS: Final = 4096  # the same where taps are in lanes
+_PART_TERMS: Final = 512  # of a part, at least
+_PARTS: Final = 32  # times groups, blocks of images and strips of outputs: no more than needed
+_PARTS_BYTES: Final = 1 << 22  # of the sums of all parts, at most
+_FRAME_BYTES: Final = 1 << 18  # of a frame, if there are several images
+_EVEN: Final = 4  # images that have a multiple of a tile's rows for windows of 3, 9 or 27 taps
+_FEW: Final = 4  # times so many outputs are still fewer than lanes: taps are in lanes then
+_TASKS: Final = 2  # for each thread, if there is enough to do
+_TASK_STEPS: Final = 1 << 18  # multiplications that a task has at least
+
+
+def define(module: Module, dtype: DType) -> str:
+    """The function conv.taps(run, lhs, rhs, result, numbers) of a module."""
+    return shared_way(module, "taps", dtype, lambda *given: _Taps(*given).emit())
+
+
+class _Taps:
+    """The division into parts and units, under emission."""
+
+    def __init__(
+        self, f: Function, env: Env, dtype: DType, operands: Operands, numbers: Record
+    ) -> None:
+        self.f: Final = f
+        self.env: Final = env
+        self.dtype: Final = dtype
+        self.tile: Final = tile_of(of_dtype(working(dtype)))
+        self.operands: Final = operands
+        self.numbers: Final = numbers
+        self.plan: Final = Record(f, PLAN)
+        self.frame: Final = Record(f, FRAME)
+
+    def emit(self) -> None:
+        f, env, plan = self.f, self.env, self.plan
+        self._divide_terms()
+        self._divide_images()
+        self._divide_sums()
+        self._divide_outputs()
+        # A single part is finished task by task.
+        apart = f.select(plan["parts"].gt(1), plan["parts"] * plan["part_room"], 0)
+        sums = env.workspace(f, apart * self.tile.type.itemsize)
+        self._run_tasks(sums)
+        with f.when(plan["parts"].gt(1)):
+            self._finish(sums)
+        env.free(f, sums)
+
+    # --- division ---
+
+    def _divide_terms(self) -> None:
+        """Bands of taps, halved along the first axis that allows it, or bunches of channels."""
+        f, plan, numbers = self.f, self.plan, self.numbers
+        taps = numbers.axis("taps")
+        is_narrow = (numbers["outputs"] * _FEW).le(self.tile.lanes) & numbers["is_turned2"].eq(0)
+        plan["is_narrow"] = is_narrow.to(I64)
+        most = f.select(is_narrow, f.const(_NARROW_TERMS, I64), _UNIT_TERMS)
+        plan["windows"] = product(numbers.axis("count"))
+        plan.set_axis("band", taps)
+        with f.loop_while() as loop:
+            bands = plan.axis("band")
+            loop.stop_unless(product(bands).gt(most))
+            with f.otherwise(bands[0].gt(1)) as planes:
+                plan["band0"] = up(f, bands[0], 2)
+                planes.otherwise()
+                with f.otherwise(bands[1].gt(1)) as lines:
+                    plan["band1"] = up(f, bands[1], 2)
+                    lines.otherwise()
+                    plan["band2"] = up(f, bands[2], 2)
+        bands = plan.axis("band")
+        plan.set_axis("bands", [up(f, tap, band) for tap, band in zip(taps, bands, strict=True)])
+        fitting = f.maximum(f.divide(most, product(bands)), 1)
+        several = f.minimum(fitting, numbers["channels"])
+        plan["bunch"] = f.select(product(plan.axis("bands")).eq(1), several, 1)
+        plan["bunches"] = up(f, numbers["channels"], plan["bunch"])
+        plan["units"] = plan["bunches"] * product(plan.axis("bands"))
+
+    def _divide_images(self) -> None:
+        """Blocks of images whose frames fit into the cache."""
+        f, plan, numbers, frame, tile = self.f, self.plan, self.numbers, self.frame, self.tile
+        reach = [
+            (band - 1) * dilation + (count - 1) * stride + 1
+            for band, dilation, count, stride in zip(
+                *[plan.axis("band"), *[numbers.axis(x) for x in ("dilation", "count", "stride")]],
+                strict=True,
+            )
+        ]
+        phases = f.select(plan["is_narrow"].ne(0), numbers["dilation2"], 1)
+        convolution_frame.shape(frame, (reach[0], reach[1], reach[2]), phases)
+        frame["inner_from"] = numbers["lhs_channel"]
+        frame["inner_to"] = convolution_frame.plane(frame)
+        frame["outer_from"] = numbers["lhs_image"]
+        frame["outer_to"] = plan["bunch"] * frame["inner_to"]
+        frame.set_axis("end", numbers.axis("size"))
+        frame.set_axis("from", numbers.axis("lhs"))
+        fitting = f.divide(f.const(_FRAME_BYTES // tile.type.itemsize, I64), frame["outer_to"])
+        blocks = up(f, numbers["images"], f.maximum(fitting, 1))
+        even = up(f, up(f, numbers["images"], blocks), _EVEN) * _EVEN
+        plan["images"] = f.minimum(even, numbers["images"])
+        plan["image_blocks"] = up(f, numbers["images"], plan["images"])
+        plan["frame_room"] = plan["images"] * frame["outer_to"] + tile.columns
+
+    def _divide_sums(self) -> None:
+        f, plan, numbers = self.f, self.plan, self.numbers
+        rows_of_all = numbers["groups"] * numbers["images"] * plan["windows"]
+        plan["part_room"] = rows_of_all * numbers["outputs"]
+        terms = numbers["channels"] * product(numbers.axis("taps"))
+        affordable = f.divide(
+            f.const(_PARTS_BYTES, I64), plan["part_room"] * self.tile.type.itemsize
+        )
+        strips = up(f, numbers["outputs"], self.tile.columns)
+        needed = up(f, _PARTS, numbers["groups"] * plan["image_blocks"] * strips)
+        wanted = f.minimum(f.minimum(f.divide(terms, _PART_TERMS), needed), affordable)
+        plan["parts"] = f.maximum(f.minimum(wanted, plan["units"]), 1)
+
+    def _divide_outputs(self) -> None:
+        """Blocks of outputs, if there are too few parts and images to keep all threads busy."""
+        f, plan, numbers, tile = self.f, self.plan, self.numbers, self.tile
+        terms = numbers["channels"] * product(numbers.axis("taps"))
+        affordable = f.divide(plan["part_room"] * terms, _TASK_STEPS)
+        tasks = plan["parts"] * numbers["groups"] * plan["image_blocks"]
+        busy = more_tasks(f, self.env.run, tasks, _TASKS)
+        wanted = up(f, f.minimum(busy, affordable), tasks)
+        strips = up(f, numbers["outputs"], tile.columns)
+        wide = up(f, strips, f.maximum(f.minimum(wanted, strips), 1))
+        plan["outputs"] = wide * tile.columns
+        plan["output_blocks"] = up(f, strips, wide)
+        bands = plan.axis("band")
+        plan["line"] = up(f, bands[2], tile.lanes) * tile.lanes
+        is_narrow = plan["is_narrow"].ne(0)
+        line = f.select(is_narrow, plan["line"], bands[2])
+        lines = plan["bunch"] * bands[0] * bands[1] * line + 2 * tile.lanes
+        # Taps in lanes are those of all outputs, packed ones those of a strip.
+        every = f.minimum(numbers["outputs"], plan["outputs"])
+        many = f.select(is_narrow, every, tile.columns)
+        plan["right_room"] = lines * many + tile.lanes * tile.columns
+        own = plan["images"] * plan["windows"] * plan["outputs"]
+        plan["own_room"] = f.select(plan["parts"].eq(1), own, 0)
+
+    # --- tasks ---
+
+    def _run_tasks(self, sums: V) -> None:
+        f, env, plan, numbers = self.f, self.env, self.plan, self.numbers
+        name = f"conv.parts.{self.dtype}"
+        captured = [*self.operands.values, sums]
+        captured += [numbers.pointer, plan.pointer, self.frame.pointer]
+        parameters = [("run", PTR), *[(f"p{n}", PTR) for n in range(len(captured))]]
+        parameters += [("begin", I64), ("end", I64)]
+
+        def build(g: Function) -> None:
+            run, lhs, rhs, result, sums, numbers, plan, frame, begin, end = g.arguments
+            records = [
+                Record(g, names, pointer)
+                for names, pointer in ((NUMBERS, numbers), (PLAN, plan), (FRAME, frame))
+            ]
+            inner = Env(g.module, run, name, [])
+            operands = Operands(lhs, rhs, result)
+            Tasks(g, inner, self.dtype, operands, sums, records).emit(begin, end)
+            g.ret()
+
+        rows.shared(f.module, name, VOID, parameters, build)
+        count = product([plan["parts"], numbers["groups"], plan["image_blocks"]])
+        count = count * plan["output_blocks"]
+        terms = numbers["channels"] * product(numbers.axis("taps"))
+        steps = f.divide(plan["part_room"] * terms, count)
+        grain = up(f, _TASK_STEPS, f.maximum(steps, 1))
+        env.share(f, name, count, captured, grain)
+
+    def _finish(self, sums: V) -> None:
+        """The sums of all parts, image by image."""
+        f, env, plan, numbers = self.f, self.env, self.plan, self.numbers
+        name = f"conv.images.{self.dtype}"
+        captured = [sums, self.operands.result, numbers.pointer, plan.pointer]
+        parameters = [("run", PTR), *[(f"p{n}", PTR) for n in range(len(captured))]]
+        parameters += [("begin", I64), ("end", I64)]
+
+        def build(g: Function) -> None:
+            _, sums, result, numbers, plan, begin, end = g.arguments
+            given = Record(g, NUMBERS, numbers), Record(g, PLAN, plan)
+            with g.range(begin, end) as number:
+                _finish_image(g, self.dtype, sums, result, given, number)
+            g.ret()
+
+        rows.shared(f.module, name, VOID, parameters, build)
+        steps = plan["windows"] * numbers["outputs"] * (plan["parts"] + 1)
+        grain = up(f, rows.LEAST_STEPS, f.maximum(steps, 1))
+        env.share(f, name, numbers["groups"] * numbers["images"], captured, grain)
+
+
+def _finish_image(
+    f: Function, dtype: DType, sums: V, result: V, records: tuple[Record, Record], number: V
+) -> None:
+    """One image and one group."""
+    numbers, plan = records
+    outputs = numbers["outputs"]
+    image, group = f.remainder(number, numbers["images"]), f.divide(number, numbers["images"])
+    place = image * numbers["result_image"] + group * outputs * numbers["result_output"]
+    first = number * plan["windows"] * outputs
+    source = f.element(sums, of_dtype(working(dtype)), first)
+    parts = Parts(source, plan["parts"], plan["part_room"], outputs, outputs)
+    finish(f, dtype, parts, f.element(result, of_dtype(dtype), place), numbers)

@@ -1,0 +1,207 @@
+"""Gradients of 3x3 kernels by Winograd's minimal filtering (`winograd`).
+
+Taps are those of a convolution with 3x3 windows, so many that they are the larger part. Tiles of
+2x2 taps and the 4x4 elements that they meet are transformed; the products over all tiles of all
+channels are formed point by point and their sums, in parts as in `convolution_taps`, transformed to
+3x3 windows. Infinities and NaN are treated as in `convolution_winograd`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.compiler.ir.dtypes import DType
+from weft.compiler.lower.llvm.emit.arrays import Env
+from weft.compiler.lower.llvm.emit.function import Function, Module, V
+from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
+from weft.compiler.lower.llvm.routines.common import rows
+from weft.compiler.lower.llvm.routines.convolution import frame as convolution_frame
+from weft.compiler.lower.llvm.routines.convolution.frame import FRAME
+from weft.compiler.lower.llvm.routines.convolution.geometry import (
+    NUMBERS,
+    Operands,
+    Record,
+    more_tasks,
+    product,
+    shared_way,
+    up,
+)
+from weft.compiler.lower.llvm.routines.convolution.strategies import filter as convolution_taps
+from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_filter_tasks import (
+    PLAN,
+    Tasks,
+    finish_image,
+)
+from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transforms import (
+    POINTS,
+    TAPS,
+    WINDOWS,
+)
+from weft.compiler.lower.llvm.routines.gemm.tiles import tile_of
+
+_UNIT_TILES: Final = 256  # of a unit, at most
+_PART_TILES: Final = 256  # of a part, at least
+_PARTS: Final = 32  # times groups, blocks of images and strips of outputs: no more than needed
+_PARTS_BYTES: Final = 1 << 21  # of the sums of all parts, at most
+_IMAGES: Final = 72  # of a task, at most
+_TASKS: Final = 2  # for each thread, if there is enough to do
+_TASK_STEPS: Final = 1 << 18  # multiplications that a task has at least
+_LEAST: Final = 16  # images and outputs for which transforms are a small part of the work
+_LEAST_TAPS: Final = 64
+
+
+def fits(numbers: Record) -> V:
+    """Whether a convolution is computed faster this way."""
+    ones = ("stride1", "stride2", "dilation1", "dilation2", "taps0", "count0")
+    wanted = numbers["count1"].eq(TAPS) & numbers["count2"].eq(TAPS)
+    for name in ones:
+        wanted = wanted & numbers[name].eq(1)
+    for axis in (1, 2):
+        wanted = wanted & numbers[f"is_turned{axis}"].eq(0)
+    wanted = wanted & numbers["images"].ge(_LEAST) & numbers["outputs"].ge(_LEAST)
+    terms = numbers["channels"] * product(numbers.axis("taps"))
+    return wanted & terms.ge(_LEAST_TAPS)
+
+
+def define(module: Module, dtype: DType) -> str:
+    """The function conv.winograd_taps(run, lhs, rhs, result, numbers) of a module."""
+    return shared_way(module, "winograd_taps", dtype, lambda *given: _Gradient(*given).emit())
+
+
+class _Gradient:
+    """The division into parts and units, under emission."""
+
+    def __init__(
+        self, f: Function, env: Env, dtype: DType, operands: Operands, numbers: Record
+    ) -> None:
+        self.f: Final = f
+        self.env: Final = env
+        self.dtype: Final = dtype
+        self.tile: Final = tile_of(of_dtype(dtype))
+        self.operands: Final = operands
+        self.numbers: Final = numbers
+        self.plan: Final = Record(f, PLAN)
+        self.frame: Final = Record(f, FRAME)
+
+    def emit(self) -> None:
+        f, env, plan = self.f, self.env, self.plan
+        self._divide_tiles()
+        self._describe_frame()
+        self._divide_sums()
+        size = self.tile.type.itemsize
+        sums = env.workspace(f, plan["parts"] * plan["part_room"] * size)
+        self._run_tasks(sums)
+        flag = f.stack(I64)
+        f.store(f.const(0, I64), flag)
+        self._finish(sums, flag)
+        env.free(f, sums)
+        with f.when(f.load(flag, I64).ne(0)):
+            name = convolution_taps.define(f.module, self.dtype)
+            f.call(name, VOID, [env.run, *self.operands.values, self.numbers.pointer])
+
+    # --- division ---
+
+    def _divide_tiles(self) -> None:
+        """Rows of tiles, or channels that have few of them."""
+        f, plan, numbers = self.f, self.plan, self.numbers
+        high, wide = [up(f, numbers[f"taps{axis}"], WINDOWS) for axis in (1, 2)]
+        most = f.const(_UNIT_TILES, I64)
+        plan["band0"] = 1
+        plan["bands0"] = 1
+        plan["band2"] = f.minimum(wide, most)
+        plan["bands2"] = up(f, wide, plan["band2"])
+        plan["band1"] = f.minimum(high, f.maximum(f.divide(most, wide), 1))
+        plan["bands1"] = up(f, high, plan["band1"])
+        bands = plan["bands1"] * plan["bands2"]
+        several = f.maximum(f.divide(most, high * wide), 1)
+        plan["bunch"] = f.select(bands.eq(1), f.minimum(several, numbers["channels"]), 1)
+        plan["bunches"] = up(f, numbers["channels"], plan["bunch"])
+        plan["units"] = plan["bunches"] * bands
+        plan["tiles"] = plan["bunch"] * plan["band1"] * plan["band2"]
+        plan["all_tiles"] = numbers["channels"] * high * wide
+
+    def _describe_frame(self) -> None:
+        f, plan, numbers, frame, tile = self.f, self.plan, self.numbers, self.frame, self.tile
+        reach = [(plan[f"band{axis}"] * WINDOWS + (TAPS - 1)) for axis in (1, 2)]
+        convolution_frame.shape(frame, (f.const(1, I64), reach[0], reach[1]), f.const(WINDOWS, I64))
+        frame["inner_from"] = numbers["lhs_channel"]
+        frame["inner_to"] = convolution_frame.plane(frame)
+        frame["outer_from"] = numbers["lhs_image"]
+        frame["outer_to"] = plan["bunch"] * frame["inner_to"]
+        frame.set_axis("end", numbers.axis("size"))
+        frame.set_axis("from", numbers.axis("lhs"))
+        blocks = up(f, numbers["images"], _IMAGES)
+        even = up(f, up(f, numbers["images"], blocks), tile.rows) * tile.rows
+        plan["images"] = f.minimum(even, numbers["images"])
+        plan["image_blocks"] = up(f, numbers["images"], plan["images"])
+        plan["frame_room"] = plan["images"] * frame["outer_to"] + 2 * tile.columns
+        plan["pitch"] = up(f, plan["tiles"], tile.columns) * tile.columns
+
+    def _divide_sums(self) -> None:
+        """Parts, and blocks of outputs if there are too few tasks to keep all threads busy."""
+        f, plan, numbers, tile = self.f, self.plan, self.numbers, self.tile
+        room = numbers["groups"] * numbers["images"] * numbers["outputs"] * POINTS
+        plan["part_room"] = room
+        affordable = f.divide(f.const(_PARTS_BYTES, I64), room * tile.type.itemsize)
+        strips = up(f, numbers["outputs"], tile.columns)
+        needed = up(f, _PARTS, numbers["groups"] * plan["image_blocks"] * strips)
+        wanted = f.minimum(f.divide(plan["all_tiles"], _PART_TILES), needed)
+        wanted = f.minimum(f.minimum(wanted, affordable), plan["units"])
+        plan["parts"] = f.maximum(wanted, 1)
+        tasks = plan["parts"] * numbers["groups"] * plan["image_blocks"]
+        busy = more_tasks(f, self.env.run, tasks, _TASKS)
+        steps = f.divide(room * plan["all_tiles"], _TASK_STEPS)
+        several = up(f, f.minimum(busy, steps), tasks)
+        broad = up(f, strips, f.maximum(f.minimum(several, strips), 1))
+        plan["outputs"] = broad * tile.columns
+        plan["output_blocks"] = up(f, strips, broad)
+
+    # --- tasks ---
+
+    def _run_tasks(self, sums: V) -> None:
+        f, env, plan, numbers = self.f, self.env, self.plan, self.numbers
+        name = f"conv.winograd_parts.{self.dtype}"
+        captured = [self.operands.lhs, self.operands.rhs, sums]
+        captured += [numbers.pointer, plan.pointer, self.frame.pointer]
+        parameters = [("run", PTR), *[(f"p{n}", PTR) for n in range(len(captured))]]
+        parameters += [("begin", I64), ("end", I64)]
+
+        def build(g: Function) -> None:
+            run, lhs, rhs, sums, *records, begin, end = g.arguments
+            names = (NUMBERS, PLAN, FRAME)
+            given = [Record(g, of, pointer) for of, pointer in zip(names, records, strict=True)]
+            inner = Env(g.module, run, name, [])
+            Tasks(g, inner, self.dtype, (lhs, rhs, sums), given).emit(begin, end)
+            g.ret()
+
+        rows.shared(f.module, name, VOID, parameters, build)
+        blocks = plan["image_blocks"] * plan["output_blocks"]
+        count = plan["parts"] * numbers["groups"] * blocks
+        steps = f.divide(plan["part_room"] * plan["all_tiles"], count)
+        grain = up(f, _TASK_STEPS, f.maximum(steps, 1))
+        env.share(f, name, count, captured, grain)
+
+    def _finish(self, sums: V, flag: V) -> None:
+        """The sums of all parts, image by image."""
+        f, env, plan, numbers = self.f, self.env, self.plan, self.numbers
+        name = f"conv.winograd_images.{self.dtype}"
+        captured = [sums, self.operands.result, flag, numbers.pointer, plan.pointer]
+        parameters = [("run", PTR), *[(f"p{n}", PTR) for n in range(len(captured))]]
+        parameters += [("begin", I64), ("end", I64)]
+        tile = self.tile
+
+        def build(g: Function) -> None:
+            run, sums, result, flag, numbers, plan, begin, end = g.arguments
+            given = Record(g, NUMBERS, numbers), Record(g, PLAN, plan)
+            inner = Env(g.module, run, name, [])
+            elements = (given[0]["outputs"] + tile.lanes) * (TAPS * TAPS)
+            room = inner.workspace(g, elements * tile.type.itemsize)
+            with g.range(begin, end) as number:
+                finish_image(g, self.dtype, (sums, result, flag, room), given, number)
+            inner.free(g, room)
+            g.ret()
+
+        rows.shared(f.module, name, VOID, parameters, build)
+        steps = numbers["outputs"] * (plan["parts"] + 1) * POINTS
+        grain = up(f, rows.LEAST_STEPS, f.maximum(steps, 1))
+        env.share(f, name, numbers["groups"] * numbers["images"], captured, grain)

@@ -1,0 +1,75 @@
+"""What tells compiled versions of a function apart, and which results may take which arguments'
+memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from weft.frontends.tracing.arguments import Call
+
+if TYPE_CHECKING:
+    from weft.compiler.ir.graph import Graph
+
+
+def why_traced(name: str, call: Call, known: Sequence[Any]) -> str:
+    """What is new about a call, compared with the version that is most like it."""
+    if not known:
+        return f"{name}: first call"
+    differences = [_differences(call, key) for key in reversed(known)]  # of equals, the latest
+    nearest = min(differences, key=len)
+    return f"{name}: " + ("; ".join(nearest) or "the version was dropped from the cache")
+
+
+def _differences(call: Call, key: Any) -> list[str]:
+    treedef, kinds, static = key
+    mine = call.key
+    if treedef != mine[0]:
+        return [f"the arguments have another structure: {mine[0]} instead of {treedef}"]
+    found = []
+    for leaf, (type, weak) in zip(call.leaves, kinds, strict=True):
+        if leaf.type != type:
+            found.append(f"{leaf.name} is {leaf.type}, was {type}")
+        elif leaf.weak != weak:
+            now, then = _origin(leaf.weak), _origin(weak)
+            found.append(f"{leaf.name} came as {now}, before as {then}")
+    for (place, now_value), (_, then_value) in zip(mine[2], static, strict=False):
+        if now_value != then_value:
+            found.append(f"the static argument {place} is {now_value[1]!r}, was {then_value[1]!r}")
+    if len(mine[2]) != len(static):
+        found.append("other arguments are static")
+    return found
+
+
+def _origin(weak: bool) -> str:
+    return "a Python number" if weak else "an array"
+
+
+def donated_results(graph: Graph, call: Call, donate: Sequence[int]) -> dict[int, int]:
+    """Which result may be written over which parameter: donated ones in order, to results of the
+    same type.
+    """
+    owners = _owners(call)
+    free = [
+        number
+        for number, owner in enumerate(owners)
+        if owner in donate and graph.parameters[number].type.rank
+    ]
+    given: dict[int, int] = {}
+    for number, result in enumerate(graph.results):
+        for parameter in free:
+            if graph.parameters[parameter].type == result.type:
+                given[number] = parameter
+                free.remove(parameter)
+                break
+    return given
+
+
+def _owners(call: Call) -> list[int]:
+    """For each array, the number of the positional argument it belongs to; -1: a keyword."""
+    positional, keywords = call.treedef.children()
+    owners: list[int] = []
+    for number, child in enumerate(positional.children()):
+        owners += [number] * child.num_leaves
+    return owners + [-1] * keywords.num_leaves

@@ -1,0 +1,589 @@
+"""`weft.Array`: an array outside of traces, whose ops are gathered and compiled together.
+
+It has what a traced array has, plus its value: asking for that (printing it, `float(x)`, `if x:`,
+`numpy.asarray(x)`) computes what was gathered. It has no views: writing to an array (`x[i] = v`,
+`x += v`) changes this one alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import operator
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from weft.compiler.ir.errors import ArgumentError, TraceError
+from weft.compiler.ir.graph import Value
+from weft.frontends.eager import recording
+from weft.frontends.eager.recording import NumPyArray, Recording
+from weft.frontends.numpy.functions.namespace import MAIN
+from weft.frontends.numpy.masked.array import Selected
+from weft.frontends.tracing import tree
+from weft.frontends.tracing.array import TracedArray
+from weft.frontends.tracing.trace import Trace, Tracer, find_trace, located
+from weft.runtime.signatures import Unsupported
+
+# NumPy arrays with few integers may be sizes or positions that have to be known now.
+SMALL_INTEGERS: Final = 16
+
+
+def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function of traced arrays with arrays of any kind: inside a trace their values are
+    constants, outside the call is gathered. What needs values to be known gets them.
+    """
+    trace = find_trace()
+    if trace is not None:
+        return located(function, *_constants(args, trace), **_constants(kwargs, trace))
+    record = recording.current()
+    with record.lock:
+        try:
+            return _gathered(function, args, kwargs, record)
+        except TraceError:
+            values = _values(args), _values(kwargs)
+    return _arrays(_computed_now(function, *values))
+
+
+def _gathered(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], record: Recording
+) -> Any:
+    with record.trace.active():
+        given = _replaced((args, kwargs), lambda leaf: _recorded(leaf, record))
+        result = located(function, *given[0], **given[1])
+        leaves, treedef = tree.flatten(result)
+        if any(isinstance(leaf, Selected) for leaf in leaves):
+            raise TraceError("the size of the result depends on values")
+        made = [_waiting(leaf, record) if isinstance(leaf, Tracer) else leaf for leaf in leaves]
+    return tree.unflatten(treedef, made)
+
+
+def _computed_now(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """A call that needs values. Where even known ones do not tell the size of the result to a
+    trace, as of the distinct elements of an array, it is NumPy's function that computes.
+    """
+    from weft.frontends.eager.immediate import compute
+
+    try:
+        return compute(function, args, kwargs)
+    except TraceError:
+        name = getattr(function, "__name__", "")
+        if MAIN.get(name) is not function or not hasattr(np, name):
+            raise
+        return getattr(np, name)(*args, **kwargs)
+
+
+def _recorded(leaf: Any, record: Recording) -> Any:
+    if isinstance(leaf, Array):
+        return leaf.tracer(record)
+    if isinstance(leaf, np.ndarray) and not _may_be_static(leaf):
+        return record.input(leaf.copy())
+    if isinstance(leaf, _Number):
+        return record.input(np.asarray(leaf.value), weak=True)
+    return leaf
+
+
+def _may_be_static(array: NumPyArray) -> bool:
+    return array.dtype.kind not in "fcV" and array.size <= SMALL_INTEGERS
+
+
+def _waiting(tracer: Tracer, record: Recording) -> Array:
+    _offer_buffers()
+    value = record.trace.read(tracer)
+    made = Array.__new__(Array)
+    made._data, made._recording, made._value = None, record, value
+    record.wait(made, value)
+    return made
+
+
+def _constants(arguments: Any, trace: Trace) -> Any:
+    def known(leaf: Any) -> Any:
+        return trace.wrap(trace.lift(leaf.data)) if isinstance(leaf, Array) else leaf
+
+    return _replaced(arguments, known)
+
+
+def _values(arguments: Any) -> Any:
+    def known(leaf: Any) -> Any:
+        if isinstance(leaf, Array):
+            return leaf.data
+        return leaf.value if isinstance(leaf, _Number) else leaf
+
+    return _replaced(arguments, known)
+
+
+def _arrays(result: Any) -> Any:
+    return tree.map_tree(
+        lambda leaf: Array(leaf) if isinstance(leaf, np.ndarray | np.generic) else leaf, result
+    )
+
+
+def _replaced(arguments: Any, replace: Callable[[Any], Any]) -> Any:
+    """Arguments with other leaves; only plain containers can hold arrays in a call."""
+    if type(arguments) is tuple:
+        return tuple([_replaced(item, replace) for item in arguments])
+    if type(arguments) is list:
+        return [_replaced(item, replace) for item in arguments]
+    if type(arguments) is dict:
+        return {key: _replaced(item, replace) for key, item in arguments.items()}
+    return replace(arguments)
+
+
+def holds_array(arguments: Any) -> bool:
+    """Whether there is a `weft.Array` among arguments."""
+    if isinstance(arguments, tuple | list):
+        return any(map(holds_array, arguments))
+    if isinstance(arguments, dict):
+        return any(map(holds_array, arguments.values()))
+    return isinstance(arguments, Array)
+
+
+def _deferred(name: str) -> Callable[..., Any]:
+    """A method of traced arrays on an array with a value."""
+    function = getattr(TracedArray, name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return call(function, self, *args, **kwargs)
+
+    method.__name__, method.__doc__ = name, function.__doc__
+    return method
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    """An operator: a number on the other side is an input, so that another one is no new program,
+    but for exponents, which decide how powers are computed.
+    """
+    function = getattr(TracedArray, name)
+    is_power = "pow" in name
+
+    def method(self: Any, *others: Any) -> Any:
+        if others and not is_power and find_trace() is None:
+            others = tuple([_Number(x) if type(x) in (float, complex) else x for x in others])
+        return call(function, self, *others)
+
+    method.__name__ = name
+    return method
+
+
+def _writing(name: str) -> Callable[..., Any]:
+    """A method that writes to the array: it takes on the value that the tracer has afterwards."""
+    function = getattr(TracedArray, name)
+
+    def written(tracer: Tracer, *args: Any, **kwargs: Any) -> Tracer:
+        own = tracer.region_trace.wrap(tracer.value)
+        result = function(own, *args, **kwargs)
+        if result is NotImplemented:
+            raise ArgumentError(f"an operand of {name} is no array or number")
+        return result if isinstance(result, Tracer) else own
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if find_trace() is not None:
+            raise TraceError(
+                "an array from outside is written to inside of a traced function; make a copy with "
+                "weft.numpy.array(x), or write x.at[i].set(v)"
+            )
+        self._take(call(written, self, *args, **kwargs))
+        return self if name.startswith("__i") else None
+
+    method.__name__, method.__doc__ = name, function.__doc__
+    return method
+
+
+def _converting(convert: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    def method(self: Any) -> Any:
+        return convert(self.data)
+
+    method.__name__ = name
+    return method
+
+
+def _property(name: str) -> property:
+    return property(lambda self: call(lambda tracer: getattr(tracer, name), self))
+
+
+@functools.cache
+def _offer_buffers() -> None:
+    """See to it that arrays are buffers, which Python code alone can do from Python 3.12 on only.
+    Where native code cannot either, `memoryview(numpy.asarray(x))` remains.
+    """
+    if sys.version_info < (3, 12):
+        from weft.frontends.driver.machine_code import caller
+
+        with contextlib.suppress(Unsupported):
+            caller().offer_buffers(Array)
+
+
+class _Number:
+    """A Python number that is an input of what is gathered, not a part of it."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: complex) -> None:
+        self.value = value
+
+
+class Array:
+    """An array whose value is computed when somebody looks at it.
+
+    >>> import weft as wf
+    >>> x = wf.numpy.arange(4.0)
+    >>> y = x * x + 1  # gathered, not computed yet
+    >>> y
+    Array([ 1.,  2.,  5., 10.])
+    >>> float(y.sum())
+    18.0
+    """
+
+    __slots__ = ("_data", "_recording", "_value", "__weakref__")
+    __array_priority__ = 900.0
+
+    _data: NumPyArray | None
+    _recording: Recording | None
+    _value: Value | None
+
+    def __init__(self, data: Any, dtype: Any = None) -> None:
+        _offer_buffers()
+        self.settle(np.array(data, dtype))
+
+    # --- the value ---
+
+    @property
+    def data(self) -> NumPyArray:
+        """The value as a NumPy array that nobody may write to."""
+        if self._data is None:
+            assert self._recording is not None and self._value is not None
+            self.settle(self._recording.compute(self._value))
+        assert self._data is not None
+        view = self._data.view()
+        view.flags.writeable = False
+        return view
+
+    def settle(self, data: NumPyArray) -> None:
+        """Take on a computed value."""
+        self._data, self._recording, self._value = np.asarray(data), None, None
+
+    def tracer(self, record: Recording) -> Tracer:
+        """What stands for the array in a recording."""
+        if self._recording is record and not record.is_closed:
+            assert self._value is not None
+            return record.trace.wrap(self._value)
+        _ = self.data
+        assert self._data is not None
+        return record.input(self._data)
+
+    def _take(self, other: Array) -> None:
+        """Become another array, of which nobody else knows."""
+        if self._recording is not None:
+            self._recording.forget(self)
+        self._data, self._recording, self._value = other._data, other._recording, other._value
+        if self._recording is not None:
+            assert self._value is not None
+            self._recording.forget(other)
+            self._recording.wait(self, self._value)
+
+    def block_until_ready(self) -> Array:
+        """Compute the value now."""
+        _ = self.data
+        return self
+
+    # --- what is known without the value ---
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        if self._data is not None:
+            return tuple(self._data.shape)
+        assert self._value is not None
+        return tuple([int(size) for size in self._value.type.shape])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        if self._data is not None:
+            return np.dtype(self._data.dtype)
+        assert self._value is not None
+        return self._value.type.dtype.numpy
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    @property
+    def device(self) -> str:
+        return "cpu"
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Array:
+        """The array itself: it is on the CPU, and so is everything else."""
+        if device != "cpu" or stream is not None:
+            raise ArgumentError(f"arrays are on the device 'cpu', not on {device!r}")
+        return self
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a rank-0 array")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter([self[i] for i in range(len(self))])
+
+    @property
+    def at(self) -> Updates:
+        """Functional updates: `x.at[i].set(v)` is `x` with `x[i]` replaced; also add, multiply,
+        min, max, ...
+        """
+        return Updates(self)
+
+    # --- exchange ---
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumPyArray:
+        found = self.data
+        if dtype is not None and np.dtype(dtype) != found.dtype:
+            if copy is False:
+                raise ValueError(f"{found.dtype} becomes {np.dtype(dtype)} by a copy only")
+            return found.astype(dtype)
+        return found.copy() if copy else found
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        if self.dtype.kind == "V":  # bfloat16 would arrive as two bytes without a meaning
+            raise AttributeError(f"arrays of {self.dtype} have no __array_interface__")
+        return self.data.__array_interface__
+
+    def __buffer__(self, flags: int) -> memoryview:  # older Pythons do as `_offer_buffers` says
+        return memoryview(self.data)  # type: ignore[arg-type]
+
+    def __dlpack__(self, **options: Any) -> Any:
+        _ = self.data
+        assert self._data is not None
+        return self._data.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        _ = self.data
+        assert self._data is not None
+        kind, number = self._data.__dlpack_device__()
+        return int(kind), int(number)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ArgumentError(f"there is no version {api_version!r} of the array API here")
+        from weft.frontends.numpy import public as namespace
+
+        return namespace
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return call(_apply_ufunc, ufunc, method, inputs, kwargs)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        return call(_apply_function, function, args, kwargs)
+
+    def __reduce__(self) -> Any:
+        return Array, (np.asarray(self.data),)
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    # --- what needs the value ---
+
+    def __repr__(self) -> str:
+        return np.array_repr(self.data).replace("array(", "Array(", 1)
+
+    def __str__(self) -> str:
+        return str(self.data)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.data[()], spec)
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(np.any(self.data == item))
+
+    def item(self, *index: Any) -> Any:
+        """An element as a Python number."""
+        return self.data.item(*index)
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        return self.data.tolist()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The bytes of the elements."""
+        return self.data.tobytes(order)
+
+    __bool__ = _converting(bool, "__bool__")
+    __int__ = _converting(int, "__int__")
+    __float__ = _converting(float, "__float__")
+    __complex__ = _converting(complex, "__complex__")
+    __index__ = _converting(operator.index, "__index__")
+    __hash__ = None  # type: ignore[assignment]
+
+    # --- operators and methods of traced arrays ---
+
+    __add__ = _operator("__add__")
+    __radd__ = _operator("__radd__")
+    __iadd__ = _writing("__iadd__")
+    __sub__ = _operator("__sub__")
+    __rsub__ = _operator("__rsub__")
+    __isub__ = _writing("__isub__")
+    __mul__ = _operator("__mul__")
+    __rmul__ = _operator("__rmul__")
+    __imul__ = _writing("__imul__")
+    __truediv__ = _operator("__truediv__")
+    __rtruediv__ = _operator("__rtruediv__")
+    __itruediv__ = _writing("__itruediv__")
+    __floordiv__ = _operator("__floordiv__")
+    __rfloordiv__ = _operator("__rfloordiv__")
+    __ifloordiv__ = _writing("__ifloordiv__")
+    __mod__ = _operator("__mod__")
+    __rmod__ = _operator("__rmod__")
+    __imod__ = _writing("__imod__")
+    __divmod__ = _operator("__divmod__")
+    __rdivmod__ = _operator("__rdivmod__")
+    __pow__ = _operator("__pow__")
+    __rpow__ = _operator("__rpow__")
+    __ipow__ = _writing("__ipow__")
+    __matmul__ = _operator("__matmul__")
+    __rmatmul__ = _operator("__rmatmul__")
+    __imatmul__ = _writing("__imatmul__")
+    __and__ = _operator("__and__")
+    __rand__ = _operator("__rand__")
+    __iand__ = _writing("__iand__")
+    __or__ = _operator("__or__")
+    __ror__ = _operator("__ror__")
+    __ior__ = _writing("__ior__")
+    __xor__ = _operator("__xor__")
+    __rxor__ = _operator("__rxor__")
+    __ixor__ = _writing("__ixor__")
+    __lshift__ = _operator("__lshift__")
+    __rlshift__ = _operator("__rlshift__")
+    __ilshift__ = _writing("__ilshift__")
+    __rshift__ = _operator("__rshift__")
+    __rrshift__ = _operator("__rrshift__")
+    __irshift__ = _writing("__irshift__")
+    __lt__ = _operator("__lt__")
+    __le__ = _operator("__le__")
+    __gt__ = _operator("__gt__")
+    __ge__ = _operator("__ge__")
+    __eq__ = _operator("__eq__")
+    __ne__ = _operator("__ne__")
+    __neg__ = _deferred("__neg__")
+    __pos__ = _deferred("__pos__")
+    __abs__ = _deferred("__abs__")
+    __invert__ = _deferred("__invert__")
+    __getitem__ = _deferred("__getitem__")
+    __setitem__ = _writing("__setitem__")
+    sum = _deferred("sum")
+    prod = _deferred("prod")
+    mean = _deferred("mean")
+    var = _deferred("var")
+    std = _deferred("std")
+    max = _deferred("max")
+    min = _deferred("min")
+    any = _deferred("any")
+    all = _deferred("all")
+    argmax = _deferred("argmax")
+    argmin = _deferred("argmin")
+    argsort = _deferred("argsort")
+    argpartition = _deferred("argpartition")
+    cumsum = _deferred("cumsum")
+    cumprod = _deferred("cumprod")
+    clip = _deferred("clip")
+    round = _deferred("round")
+    dot = _deferred("dot")
+    repeat = _deferred("repeat")
+    take = _deferred("take")
+    trace = _deferred("trace")
+    diagonal = _deferred("diagonal")
+    searchsorted = _deferred("searchsorted")
+    nonzero = _deferred("nonzero")
+    compress = _deferred("compress")
+    choose = _deferred("choose")
+    conj = _deferred("conj")
+    conjugate = _deferred("conjugate")
+    astype = _deferred("astype")
+    copy = _deferred("copy")
+    flatten = _deferred("flatten")
+    transpose = _deferred("transpose")
+    swapaxes = _deferred("swapaxes")
+    reshape = _deferred("reshape")
+    ravel = _deferred("ravel")
+    squeeze = _deferred("squeeze")
+    sort = _writing("sort")
+    fill = _writing("fill")
+    partition = _writing("partition")
+    T = _property("T")
+    mT = _property("mT")
+    real = _property("real")
+    imag = _property("imag")
+
+    def __getattr__(self, name: str) -> Any:
+        known = hasattr(np.ndarray, name)
+        about = "is not supported on weft.Array" if known else "is no attribute of arrays"
+        raise AttributeError(f".{name} {about}")
+
+
+class Updates:
+    """`x.at`: index it, then choose what happens to the elements; the result is a new array."""
+
+    __slots__ = ("_array", "_key")
+
+    def __init__(self, array: Array, key: Any = None) -> None:
+        self._array = array
+        self._key = key
+
+    def __getitem__(self, key: Any) -> Updates:
+        return Updates(self._array, key)
+
+    def __getattr__(self, kind: str) -> Callable[..., Any]:
+        def update(*args: Any, **kwargs: Any) -> Any:
+            return call(_update, self._array, self._key, kind, args, kwargs)
+
+        return update
+
+
+def _update(tracer: Any, key: Any, kind: str, args: Any, kwargs: Any) -> Any:
+    return getattr(tracer.at[key], kind)(*args, **kwargs)
+
+
+def _apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any) -> Any:
+    tracer = _any_tracer((inputs, kwargs))
+    if tracer is None:  # all values are known: NumPy computes
+        return getattr(ufunc, method)(*inputs, **kwargs)
+    return tracer.__array_ufunc__(ufunc, method, *inputs, **kwargs)
+
+
+def _apply_function(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    tracer = _any_tracer((args, kwargs))
+    if tracer is None:
+        return function(*args, **kwargs)
+    return tracer.__array_function__(function, (), args, kwargs)
+
+
+def _any_tracer(arguments: Any) -> Any:
+    stack = [arguments]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, TracedArray):
+            return item
+        if isinstance(item, tuple | list):
+            stack.extend(item)
+        elif isinstance(item, dict):
+            stack.extend(item.values())
+    return None

@@ -1,0 +1,312 @@
+"""What users see of a compiled program: its kernels, what fused and what did not, its memory."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from weft.compiler.ir.dims import Size
+from weft.compiler.ir.graph import Graph, Op, Result, Value
+from weft.compiler.ir.location import Location
+from weft.compiler.loops.group import Assembly, Group, Node, Single
+from weft.compiler.loops.offsets import Buffer, largest_live_set
+from weft.compiler.loops.parallel import frame_of_thread, steps_at_once
+from weft.compiler.loops.products import PRODUCTS
+from weft.compiler.loops.storage import RegionPlan
+from weft.compiler.loops.text import kernel_text
+from weft.compiler.passes.layout.channels import layout_changes
+from weft.compiler.record import record
+
+if TYPE_CHECKING:
+    from weft.compiler.lower.llvm.program.module import ProgramCode
+
+
+class _Text:
+    """A program as LLVM text, and as assembly when somebody asks."""
+
+    def __init__(self, llvm: str) -> None:
+        self.llvm = llvm
+
+    @functools.cached_property
+    def assembly(self) -> str:
+        from weft.compiler.lower.llvm import machine as driver
+
+        return driver.assembly(self.llvm)
+
+
+@record
+class Kernel:
+    """One fused loop nest: its readable form, its LLVM text, how many lanes it uses, and its
+    assembly.
+    """
+
+    name: str
+    text: str
+    llvm: str
+    lanes: int
+    _program: _Text
+
+    @property
+    def assembly(self) -> str:
+        """The functions of the kernel, as they are in the program's assembly."""
+        name = re.escape(self.name)
+        functions = rf"^_?{name}(?:\.\w+)*:.*?^\.?Lfunc_end\d+:$"
+        return "\n".join(re.findall(functions, self._program.assembly, re.M | re.S))
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.lanes or 1} lanes)\n{self.text}"
+
+
+@record
+class Lowered:
+    """A compiled version of a function, for reading: the graph after all passes, the kernels, the
+    whole program as LLVM text and as assembly.
+    """
+
+    graph: Graph
+    kernels: tuple[Kernel, ...]
+    _program: _Text
+
+    @property
+    def llvm(self) -> str:
+        return self._program.llvm
+
+    @property
+    def assembly(self) -> str:
+        return self._program.assembly
+
+    def __str__(self) -> str:
+        return "\n\n".join([str(self.graph), *map(str, self.kernels)])
+
+
+def lowered(graph: Graph, code: ProgramCode) -> Lowered:
+    """The views of a program."""
+    kernels = []
+    program = _Text(code.module.text())
+    for _, emitted in code.kernels.values():
+        functions = [
+            function.text()
+            for name, function in code.module.functions.items()
+            if name == emitted.name or name.startswith(f"{emitted.name}.")
+        ]
+        text = kernel_text(emitted.kernel)
+        lanes = emitted.schedule.lanes
+        kernels.append(Kernel(emitted.name, text, "\n".join(functions), lanes, program))
+    return Lowered(graph, tuple(kernels), program)
+
+
+# --- memory -------------------------------------------------------------------------------------
+
+
+@record
+class Alive:
+    """An intermediate array that is in memory when the most is: its type, size and origin."""
+
+    type: str
+    bytes: Size
+    op: str
+    location: Location | None
+
+    def __str__(self) -> str:
+        place = f" {self.location}" if self.location is not None else ""
+        return f"{_amount(self.bytes):>12}  {self.type} of {self.op}{place}"
+
+
+@record
+class Memory:
+    """Bytes of a program: `peak` of intermediate values, the `lower_bound` that no plan could be
+    below (0 where only the run tells sizes), what is `alive` then, and arguments and results. Where
+    steps of a loop run on several threads at once, each further thread needs `per_thread` more.
+    """
+
+    peak: Size
+    lower_bound: int
+    alive: tuple[Alive, ...]
+    arguments: Size
+    results: Size
+    per_thread: Size = 0
+
+    def __str__(self) -> str:
+        lines = [
+            f"intermediate values: {_amount(self.peak)} at the peak, "
+            f"{_amount(self.lower_bound)} alive at once",
+            f"arguments {_amount(self.arguments)}, results {_amount(self.results)}",
+            *[f"  {item}" for item in self.alive],
+        ]
+        if self.per_thread != 0:
+            lines.insert(1, f"each thread after the first: {_amount(self.per_thread)} more")
+        return "\n".join(lines)
+
+
+def memory_of(graph: Graph, code: ProgramCode) -> Memory:
+    """The memory that a program's plan takes."""
+    alive = largest_live_set(code.plan.temporaries)
+    bound = sum(int(-(-buffer.bytes // 64) * 64) for buffer in alive)
+    shown = sorted(alive, key=lambda buffer: -int(buffer.bytes))
+    return Memory(
+        code.plan.bytes,
+        bound,
+        tuple(_alive(buffer) for buffer in shown),
+        _bytes(graph.parameters),
+        _bytes(graph.results),
+        frame_of_thread(code.plan),
+    )
+
+
+def _alive(buffer: Buffer) -> Alive:
+    value = buffer.value
+    op = value.op if isinstance(value, Result) else None
+    location = op.location if op is not None else None
+    return Alive(str(value.type), buffer.bytes, op.name if op else "?", location)
+
+
+def _bytes(values: Sequence[Value]) -> Size:
+    total: Size = 0
+    for value in values:
+        total = total + value.type.size * value.type.dtype.itemsize
+    return total
+
+
+def _amount(size: Size) -> str:
+    if not isinstance(size, int):
+        return f"{size} bytes"
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= scale:
+            return f"{size / scale:.2f} {unit}"
+    return f"{size} bytes"
+
+
+# --- explain ------------------------------------------------------------------------------------
+
+
+def explanation(code: ProgramCode) -> list[str]:
+    """What became a kernel, what runs on its own, and what was not fused, and why."""
+    lines: list[str] = []
+    _explain_region(code.plan, code, lines, "  ")
+    lines += [
+        f"  layout: {op.operands[0].type} becomes {op.results[0].type}, by {_named(op)}"
+        for op in layout_changes(code.graph)
+    ]
+    memory = memory_of(code.graph, code)
+    lines.append(
+        f"  memory: {_amount(memory.peak)} of intermediate values, at least "
+        f"{_amount(memory.lower_bound)}"
+    )
+    return lines
+
+
+def _explain_region(plan: RegionPlan, code: ProgramCode, lines: list[str], indent: str) -> None:
+    for node in plan.nodes:
+        followed = code.followed.get(node)
+        with_it = "" if followed is None else f"  {followed} with it: "
+        lines += [f"{indent}{with_it}{line}" for line in node_lines(node, code.ways)]
+        if isinstance(node, Single) and node.op in plan.controls:
+            for body in plan.controls[node.op].bodies:
+                _explain_region(body, code, lines, indent + "  ")
+    stored = {value for value in plan.holders if isinstance(value, Result)}
+    seen: set[tuple[Op, str]] = set()
+    for refusal in plan.partition.refusals:
+        key = (refusal.producer, refusal.reason)
+        if key in seen or refusal.producer.results[0] not in stored:
+            continue
+        seen.add(key)
+        lines.append(f"{indent}not fused, {refusal.reason}: {_named(refusal.producer)}")
+        lines += [f"{indent}  into {_named(consumer)}" for consumer in refusal.consumers]
+
+
+def node_lines(node: Node, ways: Mapping[Op, str]) -> list[str]:
+    """What runs as one, in a line or a few; `ways` says how ops are computed."""
+    match node:
+        case Single():
+            return [_routine_line(node.op, ways.get(node.op, ""))]
+        case Assembly():
+            assert isinstance(node.result, Result)
+            pieces = [line for group in node.groups for line in _group_lines(group)]
+            return [f"pieces of {_named(node.result.op)}", *[f"  {line}" for line in pieces]]
+        case Group():
+            return _group_lines(node)
+
+
+def _routine_line(op: Op, way: str) -> str:
+    if op.name == "scan":
+        how = ", several at once" if steps_at_once(op) is not None else ""
+        return f"{_named(op)} ({op.attributes['length']} steps{how})"
+    if op.name not in (*PRODUCTS, "convolution"):
+        return _named(op)
+    shapes = " by ".join(str(operand.type) for operand in op.operands)
+    name = op.name
+    if op.name in PRODUCTS:
+        shapes += (
+            f" over {list(op.attributes['lhs_contract'])}, {list(op.attributes['rhs_contract'])}"
+        )
+        name = PRODUCTS[0]
+    if op.name == "dot_general_sums":
+        shapes += ", and sums of the second"
+    how = f": {way}" if way else ""
+    place = "" if op.location is None else f", {op.location}" if how else f" {op.location}"
+    return f"{name} of {shapes}{how}{place}"
+
+
+def _group_lines(group: Group) -> list[str]:
+    ops = {ref.value.op: None for ref in group.entries if isinstance(ref.value, Result)}
+    loops = " x ".join(str(loop.size) for loop in group.loops) or "once"
+    counts = Counter(op.name for op in ops)
+    names = ", ".join(f"{n} {name}" if n > 1 else name for name, n in counts.items())
+    if not group.loops and not group.reduce_loops:
+        return [f"number: {names}"] if names else []
+    places = dict.fromkeys(_place(op.location) for op in ops if op.location is not None)
+    where = (
+        f" ({', '.join(list(places)[:4])}{', ...' if len(places) > 4 else ''})" if places else ""
+    )
+    return [f"kernel over {loops}: {names or 'copy'}{where}"]
+
+
+def _place(location: Location) -> str:
+    return f"{location.file.rsplit('/', 1)[-1]}:{location.line}"
+
+
+def _named(op: Op) -> str:
+    return f"{op.name} {op.location}" if op.location is not None else op.name
+
+
+# --- not a number -------------------------------------------------------------------------------
+
+
+def why_nan(graph: Graph, arguments: Sequence[Any]) -> str:
+    """Which op first made a NaN: the graph as it was traced, op by op."""
+    import numpy as np
+
+    from weft.compiler.ir.evaluate import evaluate
+
+    for parameter, argument in zip(graph.parameters, arguments, strict=True):
+        if _has(argument, np.isnan):
+            return f"the argument {parameter.name} holds NaN already"
+    infinite: list[str] = []
+
+    class Found(Exception):
+        pass
+
+    def observe(op: Op, results: Sequence[Any]) -> None:
+        if op.regions:
+            return
+        if not infinite and any(_has(result, np.isinf) for result in results):
+            infinite.append(f"{_named(op)} made an infinity before that")
+        for result in results:
+            if _has(result, np.isnan):
+                places = np.argwhere(np.isnan(result))
+                first = tuple(int(i) for i in places[0])
+                share = f"{len(places)} of {result.size} elements"
+                raise Found(f"{_named(op)} made the first NaN: {share}, the first at {first}")
+
+    try:
+        evaluate(graph, list(arguments), observe=observe)
+    except Found as found:
+        return "\n".join([str(found), *infinite])
+    return "no op made a NaN"
+
+
+def _has(array: Any, test: Any) -> bool:
+    return getattr(array.dtype, "kind", "") in "fc" and bool(test(array).any())

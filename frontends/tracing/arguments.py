@@ -1,0 +1,217 @@
+"""The arguments of a call, taken apart: which are arrays, of which types, and which are static.
+
+Calls of compiled functions come through here, so nothing in this file needs the tracer.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from weft.compiler.ir.dtypes import DType, bool_, c128, f64, i64, is_supported
+from weft.compiler.ir.errors import ArgumentError
+from weft.compiler.ir.types import ArrayType, type_of
+from weft.compiler.record import record
+from weft.frontends.tracing import tree
+from weft.frontends.tracing.caller import caller_location
+
+Scalar: TypeAlias = bool | int | float | complex
+
+
+@record
+class Leaf:
+    """One array argument: its name, its type, and whether it came as a Python scalar."""
+
+    name: str
+    type: ArrayType
+    weak: bool = False
+
+
+@record
+class Call:
+    """The arguments of a call, taken apart: arrays in `values` (described by `leaves`), the rest in
+    `static`.
+    """
+
+    leaves: tuple[Leaf, ...]
+    values: tuple[Any, ...]
+    treedef: tree.TreeDef
+    static: tuple[tuple[int | str, Any], ...]
+
+    @property
+    def has_static_keywords(self) -> bool:
+        return any(isinstance(place, str) for place, _ in self.static)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What a trace depends on."""
+        kinds = tuple([(leaf.type, leaf.weak) for leaf in self.leaves])
+        static = tuple([(place, tree.told_apart(value)) for place, value in self.static])
+        return self.treedef, kinds, static
+
+
+class Signature:
+    """The parameters of a Python function: which are static, and what the others are called."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnums: int | Iterable[int] = (),
+        static_argnames: str | Iterable[str] = (),
+    ) -> None:
+        self.name = function_name(function)
+        self.names = parameter_names(function)
+        keywords = keyword_names(function)
+        numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+        names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+        self._check_known(names, numbers, [*self.names, *keywords])
+        self.static_names = {
+            *names,
+            *(self.names[n] for n in numbers if abs(n) <= len(self.names) - (n >= 0)),
+        }
+        self.static_numbers = {*numbers, *(self.names.index(n) for n in names if n in self.names)}
+
+    def _check_known(
+        self, names: tuple[str, ...], numbers: tuple[int, ...], known: list[str]
+    ) -> None:
+        for name in names:
+            if known and name not in known:
+                raise ArgumentError(
+                    f"static_argnames: {self.name} has no argument {name!r}; it has {known}"
+                )
+        for number in numbers:
+            if not isinstance(number, int):
+                raise ArgumentError(f"static_argnums: {number!r} is no position")
+
+    def take_apart(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
+        """Separate arrays from static arguments; raises ArgumentError for what is neither."""
+        static: list[tuple[int | str, Any]] = []
+        dynamic_args: list[Any] = list(args)
+        for number, arg in enumerate(args):
+            if number in self.static_numbers or number - len(args) in self.static_numbers:
+                static.append((number, _hashable(arg, self.argument_name(number))))
+                dynamic_args[number] = None
+        dynamic_kwargs = dict(kwargs)
+        for name in sorted(kwargs):
+            if name in self.static_names:
+                static.append((name, _hashable(kwargs[name], name)))
+                del dynamic_kwargs[name]
+        values, paths, treedef = tree.flatten_with_names((tuple(dynamic_args), dynamic_kwargs))
+        leaves = [self._leaf(path, value) for path, value in zip(paths, values, strict=True)]
+        return Call(tuple(leaves), tuple(values), treedef, tuple(static))
+
+    def argument_name(self, number: int) -> str:
+        return self.names[number] if number < len(self.names) else f"args.{number}"
+
+    def _leaf(self, path: str, value: Any) -> Leaf:
+        group, _, rest = path.partition(".")
+        if group == "0":
+            number, _, inner = rest.partition(".")
+            rest = ".".join(part for part in (self.argument_name(int(number)), inner) if part)
+        return describe_leaf(rest, value, self.name)
+
+
+def describe_leaf(name: str, value: Any, function: str) -> Leaf:
+    """The name and type of an argument; raises ArgumentError if it is no array, number or spec."""
+    if isinstance(value, ArrayType):
+        return Leaf(name, value)
+    if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
+        return Leaf(name, ArrayType(scalar_dtype(value)), weak=not isinstance(value, bool))
+    if not isinstance(value, np.ndarray | np.generic):
+        if _is_tracer(value):
+            return Leaf(name, value.type, value.weak)
+        if hasattr(value, "__array__"):
+            value = np.asarray(value)
+    if isinstance(value, np.ndarray | np.generic):
+        lost = lost_meaning(value)
+        if lost is not None:
+            raise ArgumentError(
+                f"the argument {name} of {function} {lost}", location=caller_location()
+            )
+        if is_supported(value.dtype):
+            return Leaf(name, type_of(value))
+        raise ArgumentError(
+            f"the argument {name} of {function} has dtype {value.dtype}, which is not supported",
+            location=caller_location(),
+        )
+    raise ArgumentError(
+        f"the argument {name} of {function} is a {type(value).__name__} ({short(value)}), not an "
+        "array, a number or a pytree of them; if it is an option, make it static: "
+        f'static_argnames=("{name.split(".")[0]}",)',
+        location=caller_location(),
+    )
+
+
+def lost_meaning(array: np.ndarray[Any, Any] | np.generic) -> str | None:
+    """What an array of a class of its own would lose if its elements alone were used."""
+    if not isinstance(array, np.ndarray) or type(array) in (np.ndarray, np.memmap):
+        return None
+    if isinstance(array, np.ma.MaskedArray):
+        return "is a masked array, whose mask would be lost: pass x.filled(v), or x.data and x.mask"
+    if isinstance(array, np.matrix):
+        return "is a numpy.matrix, whose * is a matrix product: pass np.asarray(x), write x @ y"
+    kind = type(array).__name__
+    return f"is a {kind}, and what {kind} adds to arrays would be lost: pass np.asarray(x)"
+
+
+def _is_tracer(value: Any) -> bool:
+    """Whether it is a traced array; there are none before the tracer is loaded."""
+    trace = sys.modules.get("weft.frontends.tracing.trace")
+    return trace is not None and isinstance(value, trace.Tracer)
+
+
+def scalar_dtype(scalar: Scalar) -> DType:
+    """The dtype of a Python scalar on its own."""
+    if isinstance(scalar, bool):
+        return bool_
+    if isinstance(scalar, int):
+        return i64
+    return f64 if isinstance(scalar, float) else c128
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """A name for a graph: the function's, in letters that the text form allows."""
+    name = getattr(function, "__name__", type(function).__name__)
+    return re.sub(r"\W", "", name) or "function"
+
+
+def parameter_names(function: Callable[..., Any]) -> list[str]:
+    """The names of a function's positional parameters."""
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return _names_of_kinds(function, positional)
+
+
+def keyword_names(function: Callable[..., Any]) -> list[str]:
+    """The names of a function's keyword-only parameters."""
+    return _names_of_kinds(function, (inspect.Parameter.KEYWORD_ONLY,))
+
+
+def _names_of_kinds(function: Callable[..., Any], kinds: tuple[Any, ...]) -> list[str]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [parameter.name for parameter in parameters if parameter.kind in kinds]
+
+
+def _hashable(value: Any, name: str) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        raise ArgumentError(
+            f"the static argument {name} is a {type(value).__name__}, which cannot be hashed; "
+            "use a tuple or another immutable value",
+            location=caller_location(),
+        ) from None
+    return value
+
+
+def short(value: Any) -> str:
+    """A value as messages show it."""
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,587 @@
+"""The traced array: what a user's function holds while it is traced.
+
+It behaves as `numpy.ndarray` does (operators, methods, indexing, NumPy's functions by its two
+protocols) and explains itself where it cannot, because its value is not known yet.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import linecache
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from types import EllipsisType
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from weft.compiler.ir.dims import Dim, Size
+from weft.compiler.ir.dtypes import dtype as as_dtype
+from weft.compiler.ir.errors import ShapeError, TraceError, WeftError
+from weft.compiler.ir.graph import Constant, Parameter, Result, Value
+from weft.compiler.ir.types import Shape
+from weft.frontends.flow.api import conversion
+from weft.frontends.numpy.functions import core, indexing
+from weft.frontends.numpy.functions.namespace import BY_NUMPY, GENERALISED, MAIN
+from weft.frontends.numpy.functions.refusals import attribute_refusal, refusal
+from weft.frontends.numpy.functions.ufuncs import apply_operator, apply_ufunc, emitter
+from weft.frontends.numpy.masked import indexing as choosing
+from weft.frontends.numpy.masked.array import positions, rows_of
+from weft.frontends.numpy.ufunc_methods import apply_ufunc_method, write_into
+from weft.frontends.tracing import tree, views
+from weft.frontends.tracing.arguments import Scalar
+from weft.frontends.tracing.hints import CONVERTED, INTO_NUMPY, array_asked_for, is_store
+from weft.frontends.tracing.trace import (
+    ArrayLike,
+    Trace,
+    Tracer,
+    current_trace,
+    find_trace,
+    leaked,
+    located,
+    user_line,
+)
+from weft.frontends.tracing.updates import Updates
+from weft.frontends.tracing.views import Viewed
+
+_IN_PLACE: Final = frozenset(
+    ("fill_diagonal", "put_along_axis", "copyto", "place", "put", "putmask")
+)
+"""NumPy functions that write to their first argument."""
+
+_PLACES: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "nonzero": positions,
+    "where": positions,
+    "flatnonzero": lambda a: positions(a.reshape(-1))[0],
+    "argwhere": lambda a: rows_of(positions(a)),
+}
+"""NumPy functions whose results have a size that depends on values."""
+
+_OPERANDS: Final = (Tracer, np.ndarray, np.generic, bool, int, float, complex, Dim, list)
+
+
+def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def method(self: TracedArray, other: Any) -> Any:
+        if not isinstance(other, _OPERANDS):
+            return _in_its_way(ufunc, self, other)
+        return located(apply_operator, ufunc, self, other)
+
+    return method
+
+
+def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def method(self: TracedArray, other: Any) -> Any:
+        if not isinstance(other, _OPERANDS):
+            return _in_its_way(ufunc, other, self)
+        return located(apply_operator, ufunc, other, self)
+
+    return method
+
+
+def _yields_to(operand: Any) -> bool:
+    """Whether an operand knows better what to do: sparse arrays, SciPy's too."""
+    priority: float = getattr(operand, "__array_priority__", 0.0)
+    return priority > TracedArray.__array_priority__ or tree.is_scipy(operand)
+
+
+def _in_its_way(ufunc: np.ufunc, *operands: Any) -> Any:
+    """An operator with something that is no array to us."""
+    return ufunc(*map(tree.as_own, operands)) if any(map(_yields_to, operands)) else NotImplemented
+
+
+def _in_place(ufunc: np.ufunc, symbol: str) -> Callable[[Any, Any], Any]:
+    """`x += y`: a write to the same array, as in NumPy; a scalar is replaced, as it shares no
+    memory.
+    """
+
+    def method(self: TracedArray, other: Any) -> Any:
+        if not isinstance(other, _OPERANDS):
+            return NotImplemented
+        result = located(apply_operator, ufunc, self, other)
+        if not self.type.shape:
+            return result
+        new = located(_same_kind, result, self, ufunc)
+        self.assign(new, f"x = x {symbol} ...")
+        return self
+
+    return method
+
+
+def _same_kind(result: Tracer, target: Tracer, ufunc: np.ufunc) -> Value:
+    made, wanted = result.type.dtype, target.type.dtype
+    if not np.can_cast(made.numpy, wanted.numpy, "same_kind"):
+        raise core.trace_error(
+            f"an in-place {ufunc.__name__} makes {made}, which does not fit into {wanted}"
+        )
+    if result.type.shape != target.type.shape:
+        raise ShapeError(
+            f"an in-place {ufunc.__name__} makes {result.type}, which does not fit into "
+            f"{target.type}"
+        )
+    return core.cast(result.value, wanted)
+
+
+def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
+    return lambda self: located(apply_operator, ufunc, self)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    function = MAIN[name]
+
+    def method(self: TracedArray, *args: Any, **kwargs: Any) -> Any:
+        return _call_in_place_of_numpy(function, (self, *args), kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"As `numpy.ndarray.{name}`."
+    return method
+
+
+def _call_in_place_of_numpy(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call the traced version of a function; an argument that it does not have is refused.
+
+    Its result is written to the array of `out=`, if there is one.
+    """
+    target, args, kwargs = _without_out(function, args, kwargs)
+    try:
+        result = located(function, *args, **kwargs)
+        if target is None:
+            return result
+        return located(write_into, target, result, f"numpy.{function.__name__}")
+    except TypeError as error:
+        if isinstance(error, WeftError) or "argument" not in str(error):
+            raise
+        raise core.trace_error(f"the traced version of numpy's {error}") from None
+
+
+def _without_out(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The array of `out=`, or None, and the other arguments."""
+    kwargs = dict(kwargs)
+    target = kwargs.pop("out", None)
+    place = _place_of_out(function)
+    if place is not None and place < len(args):
+        target, args = args[place], (*args[:place], None, *args[place + 1 :])
+    target = target[0] if isinstance(target, tuple) and len(target) == 1 else target
+    return (None if target is np._NoValue else target), args, kwargs
+
+
+@functools.cache
+def _place_of_out(function: Callable[..., Any]) -> int | None:
+    """Which argument by position is `out=`."""
+    for place, parameter in enumerate(inspect.signature(function).parameters.values()):
+        if parameter.name == "out" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            return place
+    return None
+
+
+class TracedArray(Viewed):
+    """A traced array; see `Tracer` for what it holds."""
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+
+    # --- what is known ---
+
+    @property
+    def shape(self) -> Shape:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.type.dtype.numpy
+
+    @property
+    def ndim(self) -> int:
+        return self.type.rank
+
+    @property
+    def size(self) -> Size:
+        return self.type.size
+
+    @property
+    def itemsize(self) -> int:
+        return self.type.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Size:
+        return self.type.size * self.itemsize
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a rank-0 array")
+        if isinstance(self.shape[0], Dim):
+            raise self.region_trace.error(
+                f"len() needs the size {self.shape[0]}, which is only known when the program runs; "
+                "use x.shape[0]"
+            )
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        weak = ", weak" if self.weak else ""
+        return f"TracedArray({self.type}{weak})"
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    # --- indexing ---
+
+    def __getitem__(self, key: Any) -> Any:
+        if choosing.is_choosing(key):
+            return located(choosing.chosen, self, key)
+        value = located(indexing.getitem, self, key)
+        if not _is_basic(key) or not value.type.shape:
+            return current_trace().wrap(value)
+        return self._view_of(
+            lambda base: indexing.getitem(core.wrap(base), key),
+            lambda base, new: indexing.update(core.wrap(base), key, core.wrap(new)),
+            value,
+        )
+
+    def __setitem__(self, key: Any, new: ArrayLike) -> None:
+        self._require_writable(f"x = x.at[{_key_text(key)}].set(...)")
+        write = choosing.written if choosing.is_choosing(key) else indexing.update
+        value = located(write, self, key, new)
+        self.assign(value, f"x = x.at[{_key_text(key)}].set(...)")
+
+    @property
+    def at(self) -> Updates:
+        """Functional updates: `x.at[i].set(v)` is `x` with `x[i]` replaced; also add, multiply,
+        min, max, ...
+        """
+        return Updates(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over a rank-0 array")
+        if isinstance(self.shape[0], Dim):
+            raise self.region_trace.error(
+                f"a Python `for` over {self.type} needs the size {self.shape[0]}, which is only "
+                "known when the "
+                "program runs; use wf.scan or wf.map"
+            )
+        return iter([self[i] for i in range(self.shape[0])])
+
+    def __contains__(self, item: Any) -> NoReturn:
+        self._refuse("`in`", "np.any(x == item)")
+
+    # --- methods that are not functions of the same name ---
+
+    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", **_: Any) -> Any:
+        """As `numpy.ndarray.astype`."""
+        return current_trace().wrap(core.cast(core.lift(self), located(as_dtype, dtype)))
+
+    def copy(self, order: str = "C") -> Any:
+        """A copy: writes to it leave this array as it is."""
+        return current_trace().wrap(core.lift(self), weak=self.weak)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    def flatten(self, order: str = "C") -> Any:
+        """As `numpy.ndarray.flatten`: always a copy."""
+        return self.ravel(order).copy()
+
+    def fill(self, value: ArrayLike) -> None:
+        """As `numpy.ndarray.fill`: a write in place."""
+        self[...] = value
+
+    def sort(self, axis: int = -1, **_: Any) -> None:
+        """As `numpy.ndarray.sort`: a write in place."""
+        self.assign(located(MAIN["sort"], self, axis).value, "x = np.sort(x)")
+
+    def partition(self, kth: Any, axis: int = -1, **_: Any) -> None:
+        """As `numpy.ndarray.partition`, by a full sort: a write in place."""
+        self.assign(located(MAIN["partition"], self, kth, axis).value, "x = np.partition(x, k)")
+
+    # --- NumPy's protocols ---
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(map(_yields_to, inputs)):
+            return NotImplemented
+        if ufunc in GENERALISED and method == "__call__":
+            return _call_in_place_of_numpy(GENERALISED[ufunc], inputs, kwargs)
+        if emitter(ufunc) is None:
+            if hasattr(np, ufunc.__name__):
+                raise core.trace_error(refusal(ufunc.__name__))
+            raise core.trace_error(
+                f"the ufunc {ufunc.__name__} is not supported on traced arrays; write it with "
+                "functions of NumPy, or call it with wf.callback"
+            )
+        return located(apply_ufunc_method, ufunc, method, inputs, kwargs)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        ours = BY_NUMPY.get(function)
+        name = getattr(function, "__name__", str(function))
+        if ours is None:
+            raise core.trace_error(refusal(name, function.__module__))
+        if name in _IN_PLACE and args and not isinstance(args[0], TracedArray):
+            raise core.trace_error(
+                f"numpy.{name} writes to a NumPy array from inside a trace; make it with "
+                f"weft.numpy.zeros or np.zeros_like(x), or use the result of weft.numpy.{name}"
+            )
+        if name in _PLACES and len(args) == 1 and not kwargs and isinstance(args[0], TracedArray):
+            return located(_PLACES[name], args[0])
+        base = args[0] if args and isinstance(args[0], TracedArray) else None
+        if base is not None and name in views.FUNCTIONS:
+            view_by = functools.partial(base.view_by, ours, name)
+            return _call_in_place_of_numpy(view_by, (args[1:], kwargs), {})
+        result = _call_in_place_of_numpy(ours, args, kwargs)
+        if base is not None and name in _IN_PLACE:
+            base.assign(result.value, f"x = weft.numpy.{name}(x, ...)")
+            return None
+        return result
+
+    # --- what needs the value, which is not known ---
+
+    def __bool__(self) -> bool:
+        if isinstance(self._value, Constant) and self.size == 1:
+            return bool(self._value.array)
+        construct = _construct(_source_line())
+        hint = {
+            "if": "wf.cond(p, f, g, *args), or np.where(p, a, b) for arrays",
+            "while": "wf.while_loop(condition, body, carry)",
+            "assert": "a check on the result outside of the traced function",
+        }.get(construct, "np.where, np.logical_and/or/not or wf.cond")
+        what = f"a Python `{construct}`" if construct else "a Python bool"
+        self._refuse(what, hint + ("" if construct == "assert" else CONVERTED))
+
+    def __index__(self) -> int:
+        self._refuse(
+            "an int (in range(), a shape, or a Python list index)",
+            "wf.fori_loop or wf.scan for a loop, weft.numpy.stack(items)[i] or wf.switch for a "
+            "list, or make the argument static (static_argnames=...)" + CONVERTED,
+        )
+
+    def __int__(self) -> int:
+        self._refuse_number("int()", 'x.astype("int64")')
+
+    def __float__(self) -> float:
+        self._refuse_number("float()", 'x.astype("float64"), or leave it an array')
+
+    def __complex__(self) -> complex:
+        self._refuse_number("complex()", 'x.astype("complex128")')
+
+    def _refuse_number(self, what: str, instead: str) -> NoReturn:
+        place = user_line()
+        if place is not None and is_store(place):
+            self._refuse(
+                f"the write to {place.expression}, of a NumPy array,", INTO_NUMPY + CONVERTED
+            )
+        self._refuse(what, instead + CONVERTED)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        if digits is None:
+            return self._refuse_number("round()", "np.rint(x)")
+        return self.round(digits)
+
+    def item(self, *_: Any) -> Scalar:
+        """Refused: the value is not known while tracing."""
+        self._refuse(".item()", "the array itself: rank-0 arrays compute like numbers")
+
+    def tolist(self) -> list[Any]:
+        """Refused: the value is not known while tracing."""
+        self._refuse(".tolist()", "the array itself")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
+        asking = sys._getframe(1)
+        if asking.f_globals.get("__name__", "").startswith("scipy.sparse"):
+            if asking.f_code.co_name == "_matmul_dispatch":
+                # What is a mere object to NumPy, SciPy leaves to its own operator.
+                return np.empty((), object)
+            self._refuse("an operator of SciPy's sparse array", "wf.sparse.asarray(S) in its place")
+        self._refuse(*array_asked_for(user_line(), asking))
+
+    def _refuse(self, what: str, instead: str) -> NoReturn:
+        trace = find_trace()
+        if trace is None or self.home.finished:
+            raise leaked(self)
+        if conversion.get() is not None:
+            instead = instead.removesuffix(CONVERTED)
+        raise TraceError(
+            f"{what} needs the value of {self.type} ({_describe(self._value)}), which is only "
+            "known when the "
+            f"program runs; use {instead}",
+            location=user_line(),
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(np.ndarray, name):
+            raise AttributeError(attribute_refusal(name))
+        raise AttributeError(f".{name} is no attribute of arrays")
+
+    # --- operators ---
+
+    __add__ = _binary(np.add)
+    __radd__ = _reflected(np.add)
+    __iadd__ = _in_place(np.add, "+")
+    __sub__ = _binary(np.subtract)
+    __rsub__ = _reflected(np.subtract)
+    __isub__ = _in_place(np.subtract, "-")
+    __mul__ = _binary(np.multiply)
+    __rmul__ = _reflected(np.multiply)
+    __imul__ = _in_place(np.multiply, "*")
+    __truediv__ = _binary(np.true_divide)
+    __rtruediv__ = _reflected(np.true_divide)
+    __itruediv__ = _in_place(np.true_divide, "/")
+    __floordiv__ = _binary(np.floor_divide)
+    __rfloordiv__ = _reflected(np.floor_divide)
+    __ifloordiv__ = _in_place(np.floor_divide, "//")
+    __mod__ = _binary(np.remainder)
+    __rmod__ = _reflected(np.remainder)
+    __imod__ = _in_place(np.remainder, "%")
+    __divmod__ = _binary(np.divmod)
+    __rdivmod__ = _reflected(np.divmod)
+    __and__ = _binary(np.bitwise_and)
+    __rand__ = _reflected(np.bitwise_and)
+    __iand__ = _in_place(np.bitwise_and, "&")
+    __or__ = _binary(np.bitwise_or)
+    __ror__ = _reflected(np.bitwise_or)
+    __ior__ = _in_place(np.bitwise_or, "|")
+    __xor__ = _binary(np.bitwise_xor)
+    __rxor__ = _reflected(np.bitwise_xor)
+    __ixor__ = _in_place(np.bitwise_xor, "^")
+    __lshift__ = _binary(np.left_shift)
+    __rlshift__ = _reflected(np.left_shift)
+    __ilshift__ = _in_place(np.left_shift, "<<")
+    __rshift__ = _binary(np.right_shift)
+    __rrshift__ = _reflected(np.right_shift)
+    __irshift__ = _in_place(np.right_shift, ">>")
+    __lt__ = _binary(np.less)
+    __le__ = _binary(np.less_equal)
+    __gt__ = _binary(np.greater)
+    __ge__ = _binary(np.greater_equal)
+    __eq__ = _binary(np.equal)
+    __ne__ = _binary(np.not_equal)
+    __hash__ = None  # type: ignore[assignment]
+    __neg__ = _unary(np.negative)
+    __pos__ = _unary(np.positive)
+    __abs__ = _unary(np.absolute)
+    __invert__ = _unary(np.invert)
+    __pow__ = _binary(np.power)
+    __rpow__ = _reflected(np.power)
+    __ipow__ = _in_place(np.power, "**")
+
+    def __matmul__(self, other: Any) -> Any:
+        if _yields_to(other):
+            return _in_its_way(np.matmul, self, other)
+        return located(MAIN["matmul"], self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        if _yields_to(other):
+            return _in_its_way(np.matmul, other, self)
+        return located(MAIN["matmul"], other, self)
+
+    def __imatmul__(self, other: Any) -> Any:
+        self.assign(located(_same_kind, self @ other, self, np.matmul), "x = x @ ...")
+        return self
+
+    sum = _method("sum")
+    prod = _method("prod")
+    mean = _method("mean")
+    var = _method("var")
+    std = _method("std")
+    max = _method("max")
+    min = _method("min")
+    any = _method("any")
+    all = _method("all")
+    argmax = _method("argmax")
+    argmin = _method("argmin")
+    argsort = _method("argsort")
+    argpartition = _method("argpartition")
+    cumsum = _method("cumsum")
+    cumprod = _method("cumprod")
+    clip = _method("clip")
+    round = _method("round")
+    dot = _method("dot")
+    repeat = _method("repeat")
+    take = _method("take")
+    trace = _method("trace")
+    diagonal = _method("diagonal")
+    searchsorted = _method("searchsorted")
+    nonzero = _method("nonzero")
+
+    def put(self, indices: ArrayLike, values: ArrayLike, mode: str = "raise") -> None:
+        """As `numpy.ndarray.put`: a write in place."""
+        made = located(MAIN["put"], self, indices, values, mode)
+        self.assign(made.value, "x = weft.numpy.put(x, i, v)")
+
+    def compress(self, condition: ArrayLike, axis: int | None = None) -> Any:
+        """As `numpy.ndarray.compress`."""
+        return located(MAIN["compress"], condition, self, axis)
+
+    def choose(self, choices: Any, mode: str = "raise") -> Any:
+        """As `numpy.ndarray.choose`."""
+        return located(MAIN["choose"], self, choices, mode=mode)
+
+    def conj(self) -> Any:
+        """As `numpy.ndarray.conj`: real numbers stay as they are, bools too."""
+        return located(apply_ufunc, np.conjugate, self) if self.type.dtype.is_complex else self
+
+    conjugate = conj
+
+
+def start_trace(parent: Trace | None = None) -> Trace:
+    """A new trace whose arrays are `TracedArray`s."""
+    return Trace(TracedArray, parent)
+
+
+def _is_basic(key: Any) -> bool:
+    items = key if isinstance(key, tuple) else (key,)
+    return all(
+        item is None or isinstance(item, slice | int | np.integer | EllipsisType | Dim)
+        for item in items
+    )
+
+
+def _key_text(key: Any) -> str:
+    items = key if isinstance(key, tuple) else (key,)
+    return ", ".join(_item_text(item) for item in items)
+
+
+def _item_text(item: Any) -> str:
+    if isinstance(item, slice):
+        parts = ["" if b is None else str(b) for b in (item.start, item.stop, item.step)]
+        return ":".join(parts[:2] if item.step is None else parts)
+    return (
+        "..."
+        if item is Ellipsis
+        else "i"
+        if isinstance(item, Tracer | np.ndarray | list)
+        else str(item)
+    )
+
+
+def _describe(value: Value) -> str:
+    if isinstance(value, Parameter):
+        return (
+            f"the argument {value.name}" if value.name else "an argument of a loop body or branch"
+        )
+    if isinstance(value, Result):
+        expression = value.op.location.expression if value.op.location is not None else ""
+        return f"`{expression}`" if expression else f"the result of {value.op.name}"
+    return "a constant"
+
+
+def _source_line() -> str:
+    location = user_line()
+    if location is None:
+        return ""
+    return linecache.getline(location.file, location.line).strip()
+
+
+def _construct(line: str) -> str:
+    for word, name in (("elif", "if"), ("if", "if"), ("while", "while"), ("assert", "assert")):
+        if line.startswith(word + " ") or line.startswith(word + "("):
+            return name
+    for word in (" if ", " and ", " or ", "not "):
+        if word in f" {line}":
+            return word.strip()
+    return ""

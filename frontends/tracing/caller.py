@@ -1,0 +1,67 @@
+"""Finds the user's line: the innermost frame that is neither Weft's own code nor a library between
+the two.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Final
+
+import numpy as np
+
+from weft.compiler.ir.location import Location
+
+_PACKAGE: Final = str(Path(os.path.abspath(__file__)).parents[2])
+_INTERNAL: Final = (
+    *(os.path.join(_PACKAGE, part) + os.sep for part in ("compiler", "frontends", "runtime")),
+    os.path.dirname(os.path.abspath(np.__file__)) + os.sep,
+    os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(np.__file__))), "scipy") + os.sep,
+    os.path.abspath(contextlib.__file__),
+)
+
+
+class Locator:
+    """Remembers which code is internal and which instructions were met, so that a look-up costs
+    little.
+    """
+
+    __slots__ = ("_is_internal", "_locations")
+
+    def __init__(self) -> None:
+        self._is_internal: dict[CodeType, bool] = {}
+        self._locations: dict[tuple[CodeType, int], Location] = {}
+
+    def frame(self) -> FrameType | None:
+        """The user's innermost frame."""
+        frame: FrameType | None = sys._getframe(1)
+        is_internal = self._is_internal
+        while frame is not None:
+            code = frame.f_code
+            internal = is_internal.get(code)
+            if internal is None:
+                internal = is_internal[code] = code.co_filename.startswith(_INTERNAL)
+            if not internal:
+                return frame
+            frame = frame.f_back
+        return None
+
+    def __call__(self) -> Location | None:
+        """The place in the user's source that is running now."""
+        frame = self.frame()
+        if frame is None:
+            return None
+        key = frame.f_code, frame.f_lasti
+        location = self._locations.get(key)
+        if location is None:
+            location = Location.of_instruction(frame.f_code, frame.f_lasti, frame.f_lineno)
+            self._locations[key] = location
+        return location
+
+
+def caller_location() -> Location | None:
+    """The place in the user's source that is running now, for messages outside of a trace."""
+    return Locator()()

@@ -1,0 +1,223 @@
+"""Views: traced arrays that share memory with the one they were made of, as NumPy's do.
+
+A view reads its base again after the base was written to, and writes through to it. Where NumPy
+decides by strides whether a result is a view, which a trace does not know, both are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from weft.compiler.ir.dtypes import dtype as as_dtype
+from weft.compiler.ir.errors import ShapeError
+from weft.compiler.ir.graph import Result, Value
+from weft.compiler.ir.types import Shape
+from weft.compiler.ops.conversion import bitcast, complex_, imag, real
+from weft.frontends.numpy.functions import core, manipulation
+from weft.frontends.tracing.trace import Tracer, View, current_trace, located, user_line
+
+_PERMUTATIONS: Final = frozenset(
+    ("transpose", "swapaxes", "moveaxis", "rollaxis", "matrix_transpose")
+)
+_RESHAPES: Final = frozenset(
+    ("reshape", "squeeze", "expand_dims", "atleast_1d", "atleast_2d", "atleast_3d")
+)
+_READ_ONLY: Final = frozenset(
+    ("broadcast_to", "flip", "fliplr", "flipud", "rot90", "diagonal")
+    + ("split", "array_split", "hsplit", "vsplit", "dsplit", "unstack")
+)
+"""NumPy functions whose results follow writes to the array, but are not written to here."""
+
+FUNCTIONS: Final = _PERMUTATIONS | _RESHAPES | _READ_ONLY | {"ravel", "real", "imag"}
+"""NumPy functions that return views of their first argument."""
+
+
+class Viewed(Tracer):
+    """A tracer with the views that NumPy's arrays have."""
+
+    __slots__ = ()
+
+    @property
+    def T(self) -> Any:  # noqa: N802
+        return self.transpose()
+
+    @property
+    def mT(self) -> Any:  # noqa: N802
+        rank = self.type.rank
+        if rank < 2:
+            raise ShapeError("matrix transpose needs rank 2 or more", location=user_line())
+        return self.transpose(*range(rank - 2), rank - 1, rank - 2)
+
+    def transpose(self, *axes: Any) -> Any:
+        """As `numpy.ndarray.transpose`."""
+        rank = self.type.rank
+        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        chosen = range(rank)[::-1] if not given else given
+        order = located(core.normalize_axes, tuple(chosen), rank)
+        if len(order) != rank:
+            raise ShapeError(f"axes {tuple(chosen)} do not match rank {rank}", location=user_line())
+        inverse = np.argsort(order).tolist()
+        return self._view_of(
+            lambda value: core.transpose(value, order), lambda _, new: core.transpose(new, inverse)
+        )
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        """As `numpy.ndarray.swapaxes`."""
+        order = list(range(self.type.rank))
+        first = located(core.normalize_axis, axis1, len(order))
+        second = located(core.normalize_axis, axis2, len(order))
+        order[first], order[second] = second, first
+        return self.transpose(*order)
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+        """As `numpy.ndarray.reshape`."""
+        target = shape[0] if len(shape) == 1 else shape
+        return self._reshaped_view(located(manipulation.reshape, self, target, order=order), order)
+
+    def ravel(self, order: str = "C") -> Any:
+        """As `numpy.ndarray.ravel`, which copies what is not contiguous."""
+        raveled = located(manipulation.reshape, self, -1, order=order)
+        return self._reshaped_view(raveled, order, contiguous=True)
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """As `numpy.ndarray.squeeze`."""
+        return self._reshaped_view(located(manipulation.squeeze, self, axis))
+
+    def view(self, dtype: Any = None, type: Any = None) -> Any:
+        """As `numpy.ndarray.view`, of numbers read as a real dtype of the same width."""
+        wanted = self.type.dtype if dtype is None else located(as_dtype, dtype)
+        own = self.type.dtype
+        kinds = ("int", "uint", "float")
+        if wanted is own:
+            return self._view_of(lambda value: value, lambda _, new: new)
+        if own.bits != wanted.bits or own.kind not in kinds or wanted.kind not in kinds:
+            raise current_trace().error(
+                f".view({wanted}) of {self.type} needs another size or layout of elements; use "
+                "x.real and x.imag, np.packbits, or .astype"
+            )
+        return self._view_of(
+            lambda value: bitcast(value, dtype=wanted), lambda _, new: bitcast(new, dtype=own)
+        )
+
+    @property
+    def device(self) -> str:
+        return "cpu"
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Any:
+        """As `numpy.ndarray.to_device`: there is the one device."""
+        if device != "cpu":
+            raise current_trace().error(f'a traced array is on device "cpu", not {device!r}')
+        return self
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        # The namespace is made of these arrays.
+        from weft.frontends.numpy import public as numpy
+
+        return numpy
+
+    @property
+    def flat(self) -> Any:
+        return self.ravel()
+
+    @property
+    def real(self) -> Any:
+        if not self.type.dtype.is_complex:
+            return self
+        return self._view_of(real, lambda base, new: complex_(new, imag(base)))
+
+    @real.setter
+    def real(self, new: Any) -> None:
+        self.real[...] = new
+
+    @property
+    def imag(self) -> Any:
+        if not self.type.dtype.is_complex:
+            return current_trace().wrap(core.full(self.type.shape, 0, self.type.dtype))
+        return self._view_of(imag, lambda base, new: complex_(real(base), new))
+
+    @imag.setter
+    def imag(self, new: Any) -> None:
+        self.imag[...] = new
+
+    def view_by(
+        self, function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """What `numpy.name(self, *args, **kwargs)` makes, as views of this array; `function` is the
+        traced version.
+        """
+        if name in ("real", "imag"):
+            return getattr(self, name)
+        if name == "ravel":
+            return self.ravel(*args, **kwargs)
+        result = located(function, self, *args, **kwargs)
+        if name in _PERMUTATIONS:
+            return self._permuted_view(result.value)
+        if name in _RESHAPES and isinstance(result, tuple):
+            pairs = zip((self, *args), result, strict=True)
+            return tuple([a._reshaped_view(r) if isinstance(a, Viewed) else r for a, r in pairs])
+        if name in _RESHAPES:
+            has_order = name == "reshape" and len(args) > 1
+            return self._reshaped_view(result, args[1] if has_order else kwargs.get("order", "C"))
+        if isinstance(result, Tracer):
+            return self._follow(result.value, lambda array: function(array, *args, **kwargs))
+        return type(result)(
+            self._follow(part.value, lambda array, i=i: function(array, *args, **kwargs)[i])  # type: ignore[misc]
+            for i, part in enumerate(result)
+        )
+
+    def _permuted_view(self, value: Value) -> Any:
+        """The view that a transpose of this array is; it is the array itself if no axis moved."""
+        order = range(self.type.rank)
+        if isinstance(value, Result) and value is not current_trace().read(self):
+            order = value.op.attributes["permutation"]
+        inverse = np.argsort(order).tolist()
+        return self._view_of(
+            lambda base: core.transpose(base, order),
+            lambda _, new: core.transpose(new, inverse),
+            value,
+        )
+
+    def _follow(self, value: Value, function: Callable[[Any], Any]) -> Any:
+        return self._view_of(lambda base: function(core.wrap(base)).value, None, value)
+
+    def _reshaped_view(self, reshaped: Tracer, order: str = "C", contiguous: bool = False) -> Any:
+        """A view for certain if this array has its own memory, in row-major order, or if only
+        size-1 axes come or go and the result need not be `contiguous`.
+        """
+        target, original = reshaped.type.shape, self.type.shape
+        same = _without_ones(target) == _without_ones(original)
+        own = self._view is None and (order == "C" or same)
+        if not own and (contiguous or not same):
+            return self._view_of(
+                lambda value: manipulation.reshape(core.wrap(value), target, order=order).value,
+                None,
+                reshaped.value,
+                certain=False,
+            )
+        return self._view_of(
+            lambda value: core.reshape(value, target),
+            lambda _, new: core.reshape(new, original),
+            reshaped.value,
+        )
+
+    def _view_of(
+        self,
+        get: Callable[[Value], Value],
+        put: Callable[[Value, Value], Value] | None,
+        value: Value | None = None,
+        certain: bool = True,
+    ) -> Any:
+        trace = current_trace()
+        if value is None:
+            value = get(trace.read(self))
+        if not self.type.shape:
+            put, certain = None, False  # a view of a rank-0 array, a copy of a scalar
+        view = View(self, get, put, certain)
+        return trace.make_tracer(trace, value, weak=self.weak, view=view, owner=self._owner)
+
+
+def _without_ones(shape: Shape) -> list[Any]:
+    return [size for size in shape if size != 1]

@@ -1,0 +1,163 @@
+"""Runs pieces of native code on NumPy arrays: scalar functions in a loop, and routines of ops."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.compiler.abi import PARALLEL, RUN_WORDS
+from weft.compiler.artifact import Site
+from weft.compiler.ir.dtypes import DType, dtype
+from weft.compiler.ir.graph import Op
+from weft.compiler.lower.llvm.emit.arrays import Array, Env
+from weft.compiler.lower.llvm.emit.function import Function, Module, V
+from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
+from weft.compiler.lower.llvm.machine import compile_text, host
+from weft.compiler.lower.llvm.routines.convolution import entry as convolution_phases
+from weft.compiler.lower.llvm.routines.gemm import gemm
+from weft.runtime.native import Library
+
+NDArray = np.ndarray[Any, Any]
+
+
+def link(module: Module, name: str, imports: dict[str, int] | None = None) -> tuple[Library, int]:
+    """The module with a serial `weft_parallel`, linked; the library and the function's address."""
+    _define_parallel(module)
+    imports = dict(imports or {})
+    for dtype_ in convolution_phases.DTYPES:
+        if module.outside(convolution_phases.symbol(dtype_)):
+            symbol, library = _convolution(dtype_, imports)
+            imports[symbol] = library.address(symbol)
+    for kind in reversed(gemm.KINDS.values()):  # programs are linked to these; here they are inside
+        if any(module.outside(export) for export in kind.exports):
+            gemm.define(module, kind)
+    library = Library(compile_text(module.text()), [name], imports)
+    return library, library.address(name)
+
+
+def _define_parallel(module: Module) -> None:
+    parameters = [("run", PTR), ("task", PTR), ("data", PTR), ("count", I64), ("grain", I64)]
+    f = module.function(PARALLEL, VOID, parameters)
+    run, task, data, count, _ = f.arguments
+    f.call_pointer(task, VOID, [run, data, f.const(0, I64), count])
+    f.ret()
+
+
+_convolutions: dict[tuple[object, ...], Library] = {}
+
+
+def _convolution(of: DType, imports: dict[str, int]) -> tuple[str, Library]:
+    """The function of convolutions, which serves all sizes; tests may replace `Env.workspace`."""
+    symbol = convolution_phases.symbol(of)
+    key = (symbol, Env.workspace, *sorted(imports.items()))
+    if key not in _convolutions:
+        module = Module()
+        _define_parallel(module)
+        convolution_phases.define(module, of)
+        _convolutions[key] = Library(_compiled(module.text()), [symbol], imports)
+    return symbol, _convolutions[key]
+
+
+@functools.cache
+def _compiled(text: str) -> bytes:
+    return compile_text(text)
+
+
+def map_lanes(
+    emit: Callable[..., V], arrays: Sequence[NDArray], out: np.dtype[Any], lanes: int | None = None
+) -> NDArray:
+    """`emit(f, *values)` applied to each element of contiguous 1-D arrays of real dtypes.
+
+    With `lanes` above 0 the function sees vectors (None: as many as this machine's registers hold
+    of the first array's dtype); the rest is done one by one.
+    """
+    if lanes is None:
+        lanes = host().lanes(arrays[0].dtype.itemsize * 8)
+    module = Module()
+    pointers = [(f"x{i}", PTR) for i in range(len(arrays))]
+    f = module.function("map", VOID, [("n", I64), *pointers, ("y", PTR)])
+    n, *xs, y = f.arguments
+    types = [of_dtype(dtype(array.dtype)) for array in arrays]
+
+    def step(i: V, width: int) -> None:
+        values = [
+            f.load(f.element(x, t, i), t.with_lanes(width)) for x, t in zip(xs, types, strict=True)
+        ]
+        f.store(emit(f, *values), f.element(y, of_dtype(dtype(out)), i))
+
+    whole = f.const(0, I64)
+    if lanes:
+        whole = f.mul(f.divide(n, lanes), lanes)
+        with f.range(0, whole, lanes) as i:
+            step(i, lanes)
+    with f.range(whole, n) as i:
+        step(i, 0)
+    f.ret()
+    library, address = link(module, "map")
+    kinds = [ctypes.c_int64, *[ctypes.c_void_p] * (len(arrays) + 1)]
+    result = np.zeros(arrays[0].shape, out)
+    call = ctypes.CFUNCTYPE(None, *kinds)(address)
+    call(result.size, *[np.ascontiguousarray(a).ctypes.data for a in arrays], result.ctypes.data)
+    library.close()
+    return result
+
+
+Routine = Callable[[Function, Env, Op, list[Array], list[Array]], None]
+
+
+class Failure(Exception):
+    """A failure site was reached; its filled message."""
+
+
+def _garbage(shape: Sequence[int], of: np.dtype[Any]) -> NDArray:
+    """An array that shows what was not written to it."""
+    made = np.empty(shape, of)
+    made.reshape(-1).view(np.uint8)[:] = 0xA5
+    return made
+
+
+def run_routine(
+    emit: Routine,
+    op: Op,
+    arrays: Sequence[NDArray],
+    *,
+    dynamic: bool = False,
+    imports: dict[str, int] | None = None,
+) -> list[NDArray]:
+    """The results of one op's routine on arrays of any strides; `dynamic` passes sizes and strides
+    as values that are known only at run time.
+    """
+    results = [_garbage([int(s) for s in r.type.shape], r.type.dtype.numpy) for r in op.results]
+    every = [*arrays, *results]
+    numbers = [[*a.shape, *[s // a.itemsize for s in a.strides]] for a in every]
+    module = Module()
+    pointers = [(f"p{i}", PTR) for i in range(len(every))]
+    f = module.function("routine", VOID, [("run", PTR), ("numbers", PTR), *pointers])
+    run, table, *addresses = f.arguments
+    sites: list[Site] = []
+    env = Env(module, run, "routine", sites)
+    made, place = [], 0
+    for pointer, array, values in zip(addresses, every, numbers, strict=True):
+        held: list[Any] = list(values)
+        if dynamic:
+            held = [f.load(f.element(table, I64, place + i), I64) for i in range(len(values))]
+        place += len(values)
+        rank = array.ndim
+        made.append(Array(pointer, dtype(array.dtype), tuple(held[:rank]), tuple(held[rank:])))
+    emit(f, env, op, made[: len(arrays)], made[len(arrays) :])
+    f.ret()
+    library, address = link(module, "routine", imports)
+    flat = np.array([n for values in numbers for n in values] or [0], np.int64)
+    record = np.zeros(RUN_WORDS, np.int64)
+    record[0] = 1
+    call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (2 + len(every)))(address)
+    call(record.ctypes.data, flat.ctypes.data, *[array.ctypes.data for array in every])
+    library.close()
+    if record[1]:
+        site = sites[record[1] - 1]
+        raise Failure(site.message.format(*record[2:5]))
+    return results
