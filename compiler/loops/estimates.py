@@ -12,7 +12,7 @@ from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.graph import Op, Region, Result, Value
 from weft.compiler.loops import maps
 from weft.compiler.loops.costs import MOST, own_cost
-from weft.compiler.loops.group import Group
+from weft.compiler.loops.group import FusionGroup
 from weft.compiler.loops.index import Place
 from weft.compiler.loops.reductions import REDUCTIONS, reduced_sizes
 
@@ -95,7 +95,7 @@ def spread(places: Iterable[Place]) -> int:
     return max(len(found) for found in kinds.values())
 
 
-def is_repeated(place: Place, group: Group) -> bool:
+def is_repeated(place: Place, group: FusionGroup) -> bool:
     """Whether a loop outside of those that a place depends on goes over it again and again."""
     used = place.loops
     if not used:

@@ -38,7 +38,7 @@ class Store:
 
 
 @dataclass(eq=False, slots=True)
-class Group:
+class FusionGroup:
     """A loop nest under construction.
 
     `loops` is the space of what is stored. With reductions, `outer` is the part of it in which each
@@ -70,22 +70,22 @@ class Group:
 
 
 @dataclass(eq=False, slots=True)
-class Single:
+class OpaqueNode:
     """An op that is a node of its own: a routine, control flow, a call to the host."""
 
     op: Op
 
 
 @dataclass(eq=False, slots=True)
-class Assembly:
+class PiecewiseNode:
     """An array written piece by piece by several groups, in order: concatenate and updates."""
 
     result: Value
-    groups: list[Group]
+    groups: list[FusionGroup]
     base: Value | None
 
 
-Node: TypeAlias = "Group | Single | Assembly"
+Node: TypeAlias = "FusionGroup | OpaqueNode | PiecewiseNode"
 
 
 @record

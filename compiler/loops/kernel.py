@@ -30,7 +30,7 @@ from weft.compiler.loops.expression import (
     Resolved,
     Start,
 )
-from weft.compiler.loops.group import Group, Reduction, Store
+from weft.compiler.loops.group import FusionGroup, Reduction, Store
 from weft.compiler.loops.index import Guard, Index, Loop, Place, total
 from weft.compiler.loops.references import references
 from weft.compiler.record import record
@@ -142,7 +142,7 @@ class Kernel:
 LayoutOf = Callable[[Value, bool], "Layout | None"]
 
 
-def build(group: Group, layout_of: LayoutOf, order: Mapping[object, int]) -> Kernel:
+def build(group: FusionGroup, layout_of: LayoutOf, order: Mapping[object, int]) -> Kernel:
     """The kernel of a group. `layout_of(value, written)` tells where a value lies (None: it is a
     number that the kernel is given); `order` numbers the ops.
     """
@@ -150,7 +150,9 @@ def build(group: Group, layout_of: LayoutOf, order: Mapping[object, int]) -> Ker
 
 
 class _Builder:
-    def __init__(self, group: Group, layout_of: LayoutOf, order: Mapping[object, int]) -> None:
+    def __init__(
+        self, group: FusionGroup, layout_of: LayoutOf, order: Mapping[object, int]
+    ) -> None:
         self.group = group
         self.layout_of = layout_of
         self.order = order
@@ -260,7 +262,7 @@ def _is_passed(value: Constant) -> bool:
     return value.type.dtype.is_float and float(value.array) not in _TELLING
 
 
-def _outer_loops(group: Group) -> tuple[Loop, ...]:
+def _outer_loops(group: FusionGroup) -> tuple[Loop, ...]:
     """The loops whose steps are independent of each other."""
     if group.outer is not None:
         return group.outer

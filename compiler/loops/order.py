@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Final
 
 from weft.compiler.ir.graph import Op, Result, Value
 from weft.compiler.ir.walk import has_effect
-from weft.compiler.loops.group import Assembly, Group, Node, Single
+from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
 from weft.compiler.loops.references import references
 
 if TYPE_CHECKING:
-    from weft.compiler.loops.partition import Partition
+    from weft.compiler.loops.fuse import Partition
 
 MOST_REORDERED: Final = 3000  # nodes for which other orders are tried
 
 
 def node_needs_rows(node: Node) -> bool:
     """Whether a node takes its operands in row-major order only: control flow, the host."""
-    return isinstance(node, Single) and (bool(node.op.regions) or node.op.name == "host_call")
+    return isinstance(node, OpaqueNode) and (bool(node.op.regions) or node.op.name == "host_call")
 
 
 VIEWS: Final = ("transpose", "broadcast", "reverse", "slice")
@@ -90,7 +90,7 @@ class _Waits:
         self.sources[node][source] = None
 
     def _keep_effects_in_order(self) -> None:
-        effects = [n for n in self.nodes if isinstance(n, Single) and has_effect(n.op)]
+        effects = [n for n in self.nodes if isinstance(n, OpaqueNode) and has_effect(n.op)]
         effects.sort(key=self.first.__getitem__)
         for before, after in pairwise(effects):
             self._after(before, after)
@@ -176,12 +176,12 @@ def _bytes(value: Value) -> int:
 
 def _last_position(node: Node, position: dict[Op, int]) -> int:
     match node:
-        case Single():
+        case OpaqueNode():
             return position[node.op]
-        case Assembly():
+        case PiecewiseNode():
             assert isinstance(node.result, Result)
             return position[node.result.op]
-        case Group():
+        case FusionGroup():
             return max(position[s.target.op] for s in node.stores if isinstance(s.target, Result))
 
 
@@ -203,19 +203,19 @@ def reads(partition: Partition, node: Node) -> list[Value]:
 
 def _reads(node: Node) -> Iterator[Value]:
     match node:
-        case Single():
+        case OpaqueNode():
             for operand in node.op.operands:
                 yield operand if node_needs_rows(node) else view_base(operand)
-        case Group():
+        case FusionGroup():
             yield from group_reads(node)
-        case Assembly():
+        case PiecewiseNode():
             for group in node.groups:
                 yield from group_reads(group)
             if node.base is not None:
                 yield node.base
 
 
-def group_reads(group: Group) -> Iterator[Value]:
+def group_reads(group: FusionGroup) -> Iterator[Value]:
     """The values that a group does not compute itself."""
     found: dict[Value, None] = {}
     for store in group.stores:

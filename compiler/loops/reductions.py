@@ -11,7 +11,7 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op
 from weft.compiler.loops.expression import Combined, Ref
-from weft.compiler.loops.group import Group
+from weft.compiler.loops.group import FusionGroup
 from weft.compiler.loops.index import Index, Loop, Place, constant, counter
 
 REDUCTIONS: Final = {
@@ -103,7 +103,7 @@ def has_long_columns(op: Op) -> bool:
     return known and beside >= LEAST_ROW and length > LONG_COLUMN
 
 
-def goes_down_columns(group: Group, loops: Sequence[Loop | None]) -> bool:
+def goes_down_columns(group: FusionGroup, loops: Sequence[Loop | None]) -> bool:
     """Whether a group goes through an array with these loops as its axes against its order: inside
     of a step over the last axis, over another one.
     """
@@ -112,7 +112,7 @@ def goes_down_columns(group: Group, loops: Sequence[Loop | None]) -> bool:
     return loops[-1] in group.outer and any(x is not None and x not in group.outer for x in loops)
 
 
-def rows_within(group: Group, place: Place) -> tuple[Loop, ...] | None:
+def rows_within(group: FusionGroup, place: Place) -> tuple[Loop, ...] | None:
     """The first loops of a group without rows so far, if a place goes through them and leaves the
     others, which are a row of some length.
     """

@@ -13,10 +13,10 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.errors import WeftError
 from weft.compiler.ir.graph import Graph, Op, Value
 from weft.compiler.ir.walk import Rewriter, rebuild
-from weft.compiler.loops.column_sums import share_sums
-from weft.compiler.loops.invariants import turn_weights
-from weft.compiler.loops.products import narrow_product, spread_product
-from weft.compiler.loops.scatters import share_scatter
+from weft.compiler.loops.fuse_bias_gradient import fuse_bias_gradients
+from weft.compiler.loops.inline_products import inline_outer_product, narrow_product
+from weft.compiler.loops.prepack_weights import prepack_weights
+from weft.compiler.loops.split_scatters import split_scatter
 from weft.compiler.lower.choice import Products
 from weft.compiler.ops import control
 from weft.compiler.ops.regions import inline_here
@@ -45,15 +45,15 @@ def flatten(graph: Graph) -> Graph:
 def _specialised(graph: Graph) -> Graph:
     """The graph with ops in the forms that kernels are good at."""
 
-    shared = share_sums(graph)
+    shared = fuse_bias_gradients(graph)
 
     def rule(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
         return (
             shared(op, rewriter)
-            or spread_product(op, rewriter)
+            or inline_outer_product(op, rewriter)
             or narrow_product(op, rewriter)
-            or share_scatter(op, rewriter)
-            or turn_weights(op, rewriter)
+            or split_scatter(op, rewriter)
+            or prepack_weights(op, rewriter)
         )
 
     return rebuild(graph, rule)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from weft.compiler.abi import CLOCKS
 from weft.compiler.ir.graph import Graph
-from weft.compiler.loops.group import Node, Single
-from weft.compiler.loops.storage import RegionPlan
+from weft.compiler.loops.group import Node, OpaqueNode
+from weft.compiler.loops.plan_memory import RegionPlan
 from weft.compiler.lower.choice import Products
 from weft.compiler.lower.steps import product_steps
 from weft.compiler.record import record
@@ -103,7 +103,7 @@ def _parts(
         if node not in taken or node in code.followed:
             continue
         own = taken[node]
-        if isinstance(node, Single) and node.op in plan.controls:
+        if isinstance(node, OpaqueNode) and node.op in plan.controls:
             steps = node.op.attributes.get("length")
             inner = times * steps if times is not None and isinstance(steps, int) else None
             for body in plan.controls[node.op].bodies:
@@ -121,7 +121,7 @@ def _parts(
 
 
 def _flops(node: Node, times: int | None) -> int | None:
-    if not isinstance(node, Single) or times is None:
+    if not isinstance(node, OpaqueNode) or times is None:
         return None
     count = product_steps(node.op)
     return None if count is None else 2 * count * times

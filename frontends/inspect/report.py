@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Graph, Op, Result, Value
 from weft.compiler.ir.location import Location
-from weft.compiler.loops.group import Assembly, Group, Node, Single
-from weft.compiler.loops.offsets import Buffer, largest_live_set
+from weft.compiler.loops.arena import Buffer, largest_live_set
+from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
+from weft.compiler.loops.inline_products import PRODUCTS
 from weft.compiler.loops.parallel import frame_of_thread, steps_at_once
-from weft.compiler.loops.products import PRODUCTS
-from weft.compiler.loops.storage import RegionPlan
+from weft.compiler.loops.plan_memory import RegionPlan
 from weft.compiler.loops.text import kernel_text
 from weft.compiler.passes.layout.channels import layout_changes
 from weft.compiler.record import record
@@ -203,7 +203,7 @@ def _explain_region(plan: RegionPlan, code: ProgramCode, lines: list[str], inden
         followed = code.followed.get(node)
         with_it = "" if followed is None else f"  {followed} with it: "
         lines += [f"{indent}{with_it}{line}" for line in node_lines(node, code.ways)]
-        if isinstance(node, Single) and node.op in plan.controls:
+        if isinstance(node, OpaqueNode) and node.op in plan.controls:
             for body in plan.controls[node.op].bodies:
                 _explain_region(body, code, lines, indent + "  ")
     stored = {value for value in plan.holders if isinstance(value, Result)}
@@ -220,13 +220,13 @@ def _explain_region(plan: RegionPlan, code: ProgramCode, lines: list[str], inden
 def node_lines(node: Node, ways: Mapping[Op, str]) -> list[str]:
     """What runs as one, in a line or a few; `ways` says how ops are computed."""
     match node:
-        case Single():
+        case OpaqueNode():
             return [_routine_line(node.op, ways.get(node.op, ""))]
-        case Assembly():
+        case PiecewiseNode():
             assert isinstance(node.result, Result)
             pieces = [line for group in node.groups for line in _group_lines(group)]
             return [f"pieces of {_named(node.result.op)}", *[f"  {line}" for line in pieces]]
-        case Group():
+        case FusionGroup():
             return _group_lines(node)
 
 
@@ -250,7 +250,7 @@ def _routine_line(op: Op, way: str) -> str:
     return f"{name} of {shapes}{how}{place}"
 
 
-def _group_lines(group: Group) -> list[str]:
+def _group_lines(group: FusionGroup) -> list[str]:
     ops = {ref.value.op: None for ref in group.entries if isinstance(ref.value, Result)}
     loops = " x ".join(str(loop.size) for loop in group.loops) or "once"
     counts = Counter(op.name for op in ops)

@@ -96,7 +96,7 @@ def test_planes_are_followed(name: str, shape: str) -> None:
 def test_a_pooling_follows_what_follows() -> None:
     f = wf.jit(FUNCTIONS["maxima"])
     f(*arrays(*SHAPES["few images"]))
-    assert chains(f) == [["Group", "Single"]]
+    assert chains(f) == [["FusionGroup", "OpaqueNode"]]
     told = f.explain()
     assert "plane by plane with it: kernel over 3 x 20 x 8 x 8: maximum, add" in told
     assert "plane by plane with it: reduce_window" in told
@@ -119,7 +119,7 @@ def test_a_pooling_follows_what_follows() -> None:
 def test_other_convolutions(options: dict[str, Any], size: tuple[int, ...], taps: int) -> None:
     values = arrays(3, 16, 16, size, taps, options.get("groups", 1))
     f = check(lambda x, w, b: wf.max_pool(relu(convolve(x, w, **options) + b), 2), values)
-    assert chains(f) == [["Group", "Single"]]
+    assert chains(f) == [["FusionGroup", "OpaqueNode"]]
 
 
 @pytest.mark.parametrize(
@@ -138,10 +138,10 @@ def test_lines_of_large_planes_are_followed(
 ) -> None:
     values = arrays(images, channels, channels, size, taps)
     f = check(lambda x, w, b: relu(convolve(x, w) + b) + x, values)
-    assert chains(f) == [["Group"]]
+    assert chains(f) == [["FusionGroup"]]
     assert "line by line with it: kernel over" in f.explain()
     g = check(lambda x, w, b: wf.avg_pool(convolve(x, w), 2), values)
-    assert chains(g) == [["Single", "Group"]]
+    assert chains(g) == [["OpaqueNode", "FusionGroup"]]
     assert "plane by plane with it: reduce_window" in g.explain()
 
 

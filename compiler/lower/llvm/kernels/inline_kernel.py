@@ -12,17 +12,17 @@ from typing import Final
 
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Result, Value
+from weft.compiler.loops.arena import ALIGNMENT
 from weft.compiler.loops.costs import own_cost
 from weft.compiler.loops.expression import Ref
 from weft.compiler.loops.index import Loop
 from weft.compiler.loops.kernel import Kernel, Write
-from weft.compiler.loops.offsets import ALIGNMENT
-from weft.compiler.loops.schedule import Schedule
+from weft.compiler.loops.vectorise import Schedule
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I8
 from weft.compiler.lower.llvm.kernels.scope import Scope
-from weft.compiler.lower.llvm.kernels.stages import Levels
+from weft.compiler.lower.llvm.kernels.stages import StageEmitter
 from weft.compiler.lower.llvm.kernels.values import Values
 
 MOST_STEPS: Final = 8
@@ -61,7 +61,7 @@ def on_stack(f: Function) -> V:
     return f.stack(I8, SMALL, align=ALIGNMENT)
 
 
-class InPlace(Levels):
+class InPlace(StageEmitter):
     """Writes a kernel into the function that wants it."""
 
     def __init__(self, kernel: Kernel, values: Values) -> None:

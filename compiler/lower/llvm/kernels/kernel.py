@@ -19,8 +19,8 @@ from weft.compiler.loops.costs import PARALLEL
 from weft.compiler.loops.expression import Ref
 from weft.compiler.loops.index import Loop
 from weft.compiler.loops.kernel import Kernel
-from weft.compiler.loops.schedule import TILE, Schedule, schedule
-from weft.compiler.loops.walks import Walk
+from weft.compiler.loops.reduction_tiling import ReductionPlan
+from weft.compiler.loops.vectorise import TILE, Schedule, schedule
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import Element, Env, product, unpacked, unravel
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
@@ -30,7 +30,7 @@ from weft.compiler.lower.llvm.kernels.accumulators import Accumulator
 from weft.compiler.lower.llvm.kernels.parameters import Parameters, parameters_of
 from weft.compiler.lower.llvm.kernels.register_transpose import emit_squares
 from weft.compiler.lower.llvm.kernels.scope import Scope
-from weft.compiler.lower.llvm.kernels.stages import Levels
+from weft.compiler.lower.llvm.kernels.stages import StageEmitter
 from weft.compiler.lower.llvm.kernels.tiled_reduction import PART_BYTES, Parts, Tile
 from weft.compiler.lower.llvm.kernels.values import Values
 from weft.compiler.lower.llvm.machine import Target
@@ -70,7 +70,7 @@ class KernelCode:
         self._emit_run()
 
     @property
-    def walk(self) -> Walk | None:
+    def walk(self) -> ReductionPlan | None:
         return self.schedule.walk
 
     # --- all units of work ---
@@ -99,7 +99,7 @@ class KernelCode:
             env.free(f, partials)
         f.ret()
 
-    def _part_bytes(self, walk: Walk) -> Size:
+    def _part_bytes(self, walk: ReductionPlan) -> Size:
         """The memory of the running results of all parts."""
         results = dims.product(loop.size for loop in self.kernel.outer)
         return walk.parts * results * (len(walk.stage.reductions) * PART_BYTES)
@@ -194,7 +194,7 @@ def _blocks(f: Function, size: Operand, block: int) -> Operand:
     return f.divide(size + (block - 1), block)
 
 
-class Body(Levels):
+class Body(StageEmitter):
     """The function that does some units."""
 
     def __init__(self, code: KernelCode) -> None:
@@ -289,7 +289,7 @@ class Body(Levels):
 
     # --- walks ---
 
-    def _tile(self, scope: Scope, unit: V, walk: Walk) -> None:
+    def _tile(self, scope: Scope, unit: V, walk: ReductionPlan) -> None:
         """A unit of a walk; its running results are results, or those of a part."""
         f = self.f
         shape = self.code.unit_shape(f, self.sizes)
@@ -311,7 +311,7 @@ class Body(Levels):
 
         self.tile.emit(scope, tile * walk.tile, bounds, then)
 
-    def _emit_finish(self, declared: Sequence[tuple[str, Type]], walk: Walk) -> None:
+    def _emit_finish(self, declared: Sequence[tuple[str, Type]], walk: ReductionPlan) -> None:
         """Combine the parts in order, then do what follows the reductions."""
         code = self.code
         f = code.module.function(

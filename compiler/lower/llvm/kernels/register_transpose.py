@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.compiler.loops.kernel import Entry, Load
-from weft.compiler.loops.schedule import crosses
+from weft.compiler.loops.vectorise import crosses
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I32, I64, of_dtype

@@ -13,7 +13,7 @@ from weft.compiler.loops.group import Reduction
 from weft.compiler.loops.index import Loop
 from weft.compiler.loops.kernel import Argument, Entry, Kernel, Load, Stage, Write
 from weft.compiler.loops.references import references
-from weft.compiler.loops.schedule import Schedule
+from weft.compiler.loops.vectorise import Schedule
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
@@ -24,7 +24,7 @@ from weft.compiler.lower.llvm.kernels.scope import Scope
 from weft.compiler.lower.llvm.kernels.values import Values
 
 
-class Levels:
+class StageEmitter:
     """Writes what is done in one step of the outer loops."""
 
     f: Function

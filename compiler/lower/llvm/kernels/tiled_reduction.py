@@ -1,4 +1,4 @@
-"""Reductions that walk through memory in its order (`weft.compiler.loops.walks`) as code.
+"""Reductions that walk through memory in its order (`weft.compiler.loops.reduction_tiling`) as code.
 
 The running results of a unit lie side by side. Those of parts go to memory that all units share, in
 which they are combined in order after the last one, lanes of them at once.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from weft.compiler.ir import dims
 from weft.compiler.loops.index import Loop
-from weft.compiler.loops.walks import Walk
+from weft.compiler.loops.reduction_tiling import ReductionPlan
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import product
 from weft.compiler.lower.llvm.emit.function import Operand, V
@@ -31,7 +31,7 @@ PART_BYTES: Final = SLOTS * SLOT_BYTES
 class Tile:
     """A unit of a walk: some results, for all steps of the reduced loops or a part of them."""
 
-    def __init__(self, body: Body, walk: Walk) -> None:
+    def __init__(self, body: Body, walk: ReductionPlan) -> None:
         self.body, self.walk = body, walk
         self.f, self.stage = body.f, walk.stage
         self.vector = body.plan.outer if body.plan.lanes else None
@@ -192,7 +192,7 @@ class Tile:
 class Parts:
     """The running results of all parts: for each reduction and part, those of all results."""
 
-    def __init__(self, body: Body, walk: Walk, memory: V) -> None:
+    def __init__(self, body: Body, walk: ReductionPlan, memory: V) -> None:
         self.body, self.walk, self.memory = body, walk, memory
         self.f = body.f
         vector = body.plan.outer

@@ -10,12 +10,12 @@ from weft.compiler.abi import Run
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
-from weft.compiler.loops.group import Single
+from weft.compiler.loops.arena import Buffer
+from weft.compiler.loops.group import OpaqueNode
 from weft.compiler.loops.index import row_major
 from weft.compiler.loops.kernel import Layout
-from weft.compiler.loops.offsets import Buffer
 from weft.compiler.loops.parallel import steps_at_once
-from weft.compiler.loops.storage import ControlPlan, RegionPlan, bytes_of
+from weft.compiler.loops.plan_memory import ControlPlan, RegionPlan, bytes_of
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V, Variable
@@ -153,7 +153,7 @@ def _is_handed(body: RegionPlan, parameter: Value, result: Value) -> bool:
     return any(
         body.partition.resolve(value) in held
         for node in body.nodes
-        if isinstance(node, Single)
+        if isinstance(node, OpaqueNode)
         for value in (*node.op.operands, *node.op.results)
     )
 

@@ -24,7 +24,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Constant, Graph, Op, Value
 from weft.compiler.loops.group import Node
 from weft.compiler.loops.kernel import Kernel
-from weft.compiler.loops.storage import RegionPlan, plan
+from weft.compiler.loops.plan_memory import RegionPlan, plan
 from weft.compiler.loops.text import kernel_text
 from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm.emit.dimensions import Sizes

@@ -16,13 +16,13 @@ from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Constant, Op, Value
 from weft.compiler.loops import kernel as kernels
+from weft.compiler.loops.arena import Buffer
 from weft.compiler.loops.expression import Ref
-from weft.compiler.loops.followers import rows_name, rows_of
-from weft.compiler.loops.group import Assembly, Group, Node, Single, Store
+from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode, Store
 from weft.compiler.loops.index import Loop, over, row_major
 from weft.compiler.loops.kernel import Kernel, Layout
-from weft.compiler.loops.offsets import Buffer
-from weft.compiler.loops.storage import RegionPlan, bytes_of
+from weft.compiler.loops.plan_memory import RegionPlan, bytes_of
+from weft.compiler.loops.row_fusion import rows_name, rows_of
 from weft.compiler.lower.llvm import routines, scalar
 from weft.compiler.lower.llvm.emit.arrays import Array, Element, Env, Follower, Part, packed
 from weft.compiler.lower.llvm.emit.dimensions import Sizes, names
@@ -125,13 +125,13 @@ class RegionCode:
 
     def _node(self, node: Node) -> None:
         match node:
-            case Group() | Single() if node in self.program.followed:
+            case FusionGroup() | OpaqueNode() if node in self.program.followed:
                 return
-            case Group():
+            case FusionGroup():
                 self._group(node)
-            case Assembly():
+            case PiecewiseNode():
                 self._assembly(node)
-            case Single():
+            case OpaqueNode():
                 self._single(node)
 
     # --- numbers ---
@@ -230,7 +230,7 @@ class RegionCode:
     def copy(self, value: Value, source: Layout, target: Layout) -> None:
         """Copy an array from one layout to another."""
         loops = tuple(Loop(size) for size in value.type.shape)
-        group = Group(loops, 0)
+        group = FusionGroup(loops, 0)
         ref = Ref(value, over(loops))
         group.stores.append(Store(ref, value, ref.place))
         made = kernels.build(group, lambda _, written: target if written else source, {})
@@ -242,7 +242,7 @@ class RegionCode:
 
     # --- groups ---
 
-    def _group(self, group: Group) -> None:
+    def _group(self, group: FusionGroup) -> None:
         kernel = kernels.build(group, self._layout, self._order)
         if not _has_loops(group):
             self._write_out(kernel)
@@ -304,7 +304,7 @@ class RegionCode:
 
     # --- followers ---
 
-    def _follower(self, node: Single) -> Follower | None:
+    def _follower(self, node: OpaqueNode) -> Follower | None:
         """What goes on with the rows of a product, if something does: one task, or several one
         after the other.
         """
@@ -316,18 +316,18 @@ class RegionCode:
         tasks: list[Follower] = []
         for each in chain.nodes:
             task: Follower | None
-            if isinstance(each, Group):
+            if isinstance(each, FusionGroup):
                 task = self._kernel_task(each, rows, made)
             else:
                 task = self._routine_task(each, rows)
             if task is None:
                 break
             tasks.append(task)
-            made += each.targets if isinstance(each, Group) else each.op.results
+            made += each.targets if isinstance(each, FusionGroup) else each.op.results
             self.program.followed[each] = rows_name(node.op, chain.parts)
         return replace(self._one_task(tasks), parts=chain.parts) if tasks else None
 
-    def _kernel_task(self, group: Group, rows: Size, made: list[Value]) -> Follower | None:
+    def _kernel_task(self, group: FusionGroup, rows: Size, made: list[Value]) -> Follower | None:
         """A kernel as a task, unless its units are not in the order of the rows."""
         loops = rows_of(self.plan.partition, rows, made, group)
         assert loops is not None
@@ -340,7 +340,7 @@ class RegionCode:
         task = code.emit_follower(passed, dims.product(loop.size for loop in loops))
         return Follower(V(self.f, f"@{task}", PTR), packed(self.f, passed))
 
-    def _routine_task(self, node: Single, rows: Size) -> Follower:
+    def _routine_task(self, node: OpaqueNode, rows: Size) -> Follower:
         """A routine as a task, for as many rows as it is told."""
         op = node.op
         call = self._routine_call(op)
@@ -369,7 +369,7 @@ class RegionCode:
         data = packed(self.f, [task.data for task in tasks])
         return Follower(V(self.f, f"@{name}", PTR), data)
 
-    def _assembly(self, node: Assembly) -> None:
+    def _assembly(self, node: PiecewiseNode) -> None:
         base = node.base
         if base is not None:
             source, target = self.plan.layout(base), self.plan.layout(node.result)
@@ -380,7 +380,7 @@ class RegionCode:
 
     # --- single ops ---
 
-    def _single(self, node: Single) -> None:
+    def _single(self, node: OpaqueNode) -> None:
         from weft.compiler.lower.llvm.program import control
 
         op = node.op
@@ -534,6 +534,6 @@ def _routine_key(op: Op, strides: Sequence[tuple[Size, ...]]) -> str:
     return f"{op.name} {attributes} {types} {strides}"
 
 
-def _has_loops(group: Group) -> bool:
+def _has_loops(group: FusionGroup) -> bool:
     loops = [*group.loops, *(loop for loops in group.reduce_loops.values() for loop in loops)]
     return any(loop.size != 1 for loop in loops) or bool(group.reduce_loops)

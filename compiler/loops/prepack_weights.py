@@ -13,7 +13,7 @@ from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Parameter, Region, Value
 from weft.compiler.ir.walk import Rewriter
-from weft.compiler.loops.followers import product_shape
+from weft.compiler.loops.row_fusion import product_shape
 from weft.compiler.ops.contraction import dot_general
 from weft.compiler.ops.control import scan
 from weft.compiler.ops.shape import transpose
@@ -22,7 +22,7 @@ FEW_ROWS: Final = 96  # up to which products read a right operand where it lies
 FEWEST_STEPS: Final = 4  # of a loop for which it pays
 
 
-def turn_weights(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+def prepack_weights(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
     """The rule for a scan: products with turned weights, which are further constants of it."""
     if op.name != "scan" or not _is_long(op.attributes["length"]):
         return None

@@ -14,7 +14,7 @@ import weft as wf
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Graph
 from weft.compiler.ir.walk import rebuild
-from weft.compiler.loops.column_sums import share_sums
+from weft.compiler.loops.fuse_bias_gradient import fuse_bias_gradients
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(11)
@@ -23,7 +23,7 @@ X, Y = RNG.standard_normal((64, 300)), RNG.standard_normal((300, 96))
 
 def shared(f: Callable[..., Any], *values: Array) -> Graph:
     graph = wf.trace(f)(*values)
-    return rebuild(graph, share_sums(graph))
+    return rebuild(graph, fuse_bias_gradients(graph))
 
 
 PAIRS: dict[str, Callable[..., Any]] = {

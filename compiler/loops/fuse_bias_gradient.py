@@ -16,8 +16,8 @@ from weft.compiler.ir.graph import Graph, Op, Region, Result, Value
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ir.walk import Rewriter
-from weft.compiler.loops.followers import product_shape
-from weft.compiler.loops.products import is_widened
+from weft.compiler.loops.inline_products import is_widened
+from weft.compiler.loops.row_fusion import product_shape
 from weft.compiler.ops.contraction import dot_general
 from weft.compiler.ops.precision import Array
 from weft.compiler.ops.reduction import reduce_sum
@@ -62,7 +62,7 @@ dot_general_sums: Final = OpDef(
 )
 
 
-def share_sums(graph: Graph) -> Rule:
+def fuse_bias_gradients(graph: Graph) -> Rule:
     """The rule that lets products make the sums of their right operands, for the ops of a graph."""
     partners: dict[Op, Op] = {}
     for region in graph.regions():

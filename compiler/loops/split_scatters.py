@@ -27,10 +27,10 @@ PARTS: Final = (8, 7, 6, 5, 4)
 
 def share_scatters(graph: Graph) -> Graph:
     """The graph with such sums written in parts."""
-    return rebuild(graph, share_scatter)
+    return rebuild(graph, split_scatter)
 
 
-def share_scatter(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+def split_scatter(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
     """The rule for one op."""
     if op.name != "scatter" or op.attributes["kind"] != "add" or op.attributes["batch_dims"]:
         return None

@@ -31,15 +31,14 @@ from weft.compiler.loops.estimates import (
     weights,
 )
 from weft.compiler.loops.expression import Quotient, Ref
-from weft.compiler.loops.followers import pair
 from weft.compiler.loops.group import (
-    Assembly,
     Computed,
-    Group,
+    FusionGroup,
     Node,
+    OpaqueNode,
+    PiecewiseNode,
     Reduction,
     Refusal,
-    Single,
     Store,
 )
 from weft.compiler.loops.index import ZERO, Loop, Place, over
@@ -57,6 +56,7 @@ from weft.compiler.loops.reductions import (
     whole_place,
 )
 from weft.compiler.loops.references import references
+from weft.compiler.loops.row_fusion import pair
 
 MOST_ENTRIES: Final = 500  # of a group: compile time and registers
 REPEATED_COST: Final = 4  # additions per element that may be repeated rather than stored
@@ -73,7 +73,7 @@ class Partition:
         self.region = region
         self.strided = frozenset(strided)
         self.needed: set[Value] = set(region.results)
-        self.accesses: dict[Value, dict[Group, dict[Place, None]]] = {}
+        self.accesses: dict[Value, dict[FusionGroup, dict[Place, None]]] = {}
         self.homes: dict[Value, Node] = {}
         self.aliases: dict[Value, Value] = {}
         self.nodes: list[Node] = []
@@ -81,7 +81,7 @@ class Partition:
         self.refusals: list[Refusal] = []
         self._readers: dict[Node, dict[Node, None]] = {}
         self._array_users: dict[Value, list[Node]] = {}
-        self._reducing: dict[tuple[Shape, Shape], list[Group]] = {}
+        self._reducing: dict[tuple[Shape, Shape], list[FusionGroup]] = {}
         self.position = {op: number for number, op in enumerate(region.ops)}
         self._weights = weights(region)
         self._forced = {
@@ -112,12 +112,12 @@ class Partition:
             self._place_single(op)
 
     def _place_single(self, op: Op) -> None:
-        node = Single(op)
+        node = OpaqueNode(op)
         self._add(node, op.results)
         for operand in op.operands:
             self.require(operand, node)
 
-    def leaves(self, group: Group) -> Iterator[Ref]:
+    def leaves(self, group: FusionGroup) -> Iterator[Ref]:
         """The values at places that a group reads from outside."""
         for store in group.stores:
             if store.source not in group.entries:
@@ -176,7 +176,7 @@ class Partition:
             self._array_users.setdefault(x, []).append(node)
             self._connect(x, node)
 
-    def _divides(self, op: Op, groups: dict[Group, dict[Place, None]]) -> bool:
+    def _divides(self, op: Op, groups: dict[FusionGroup, dict[Place, None]]) -> bool:
         """Whether reading through a reshape would take divisions."""
         target, shape = op.operands[0].type.shape, op.attributes["shape"]
         for places in groups.values():
@@ -188,7 +188,9 @@ class Partition:
 
     # --- inlining ---
 
-    def _may_inline(self, op: Op, result: Result, groups: dict[Group, dict[Place, None]]) -> bool:
+    def _may_inline(
+        self, op: Op, result: Result, groups: dict[FusionGroup, dict[Place, None]]
+    ) -> bool:
         weight = self._weights[result]
         if len(groups) > 1 and weight > 2 and not self._is_pairwise(result, len(groups)):
             self._refuse(op, groups, "its value is used by several kernels")
@@ -201,7 +203,9 @@ class Partition:
                 return False
         return True
 
-    def _is_bounded(self, op: Op, result: Result, group: Group, places: dict[Place, None]) -> bool:
+    def _is_bounded(
+        self, op: Op, result: Result, group: FusionGroup, places: dict[Place, None]
+    ) -> bool:
         """Whether computing a value where a group reads it repeats little."""
         weight = self._weights[result]
         times = len(places) / spread(places)
@@ -224,13 +228,13 @@ class Partition:
         return all(is_far_smaller(leaf.type.size, result.type.size) for leaf in found)
 
     def _inline_everywhere(
-        self, op: Op, result: Result, groups: dict[Group, dict[Place, None]]
+        self, op: Op, result: Result, groups: dict[FusionGroup, dict[Place, None]]
     ) -> None:
         for group, places in groups.items():
             for place in places:
                 self._enter(group, result, place, maps.expression(op, result.index, place))
 
-    def _enter(self, group: Group, value: Value, place: Place, computed: Computed) -> Ref:
+    def _enter(self, group: FusionGroup, value: Value, place: Place, computed: Computed) -> Ref:
         """Let a group compute a value at a place."""
         ref = Ref(value, place)
         if ref in group.entries:
@@ -242,7 +246,7 @@ class Partition:
             self._access(read, group)
         return ref
 
-    def _access(self, ref: Ref, group: Group) -> None:
+    def _access(self, ref: Ref, group: FusionGroup) -> None:
         value = ref.value
         if isinstance(value, Constant) and not value.type.rank:
             return
@@ -251,7 +255,7 @@ class Partition:
 
     # --- storing ---
 
-    def _store(self, op: Op, result: Result, groups: dict[Group, dict[Place, None]]) -> None:
+    def _store(self, op: Op, result: Result, groups: dict[FusionGroup, dict[Place, None]]) -> None:
         """Compute a value once into an array: in a group that reads it, or in one of its own."""
         for group, places in groups.items():
             hosts = self._can_host(op, result, group, places)
@@ -268,13 +272,13 @@ class Partition:
         self._start(op, result, tuple(Loop(size) for size in result.type.shape))
 
     def _start(self, op: Op, result: Result, loops: tuple[Loop, ...]) -> None:
-        group = Group(loops, self.position[op])
+        group = FusionGroup(loops, self.position[op])
         place = over(loops)
         self._add(group, [result])
         self._enter(group, result, place, maps.expression(op, result.index, place))
         self._write(group, Ref(result, place))
 
-    def _write(self, group: Group, ref: Ref) -> None:
+    def _write(self, group: FusionGroup, ref: Ref) -> None:
         group.stores.append(Store(ref, ref.value, ref.place))
         self.homes[ref.value] = group
 
@@ -282,7 +286,7 @@ class Partition:
         self,
         op: Op,
         result: Result,
-        group: Group,
+        group: FusionGroup,
         places: dict[Place, None],
         *,
         joins: bool = False,
@@ -319,7 +323,7 @@ class Partition:
             return False
         return True
 
-    def _would_wait_for_itself(self, result: Result, group: Group) -> bool:
+    def _would_wait_for_itself(self, result: Result, group: FusionGroup) -> bool:
         """Whether something that reads the value's array must run before the group."""
         if group in self._array_users.get(result, []):
             return True  # it reads the array too, as what a reshape or a fence made of it
@@ -360,7 +364,7 @@ class Partition:
                 return
         self._reduce_alone(op, result)
 
-    def _join_row(self, op: Op, result: Result, group: Group, place: Place) -> bool:
+    def _join_row(self, op: Op, result: Result, group: FusionGroup, place: Place) -> bool:
         """Reduce inside of a group, before the rest of each of its rows."""
         loops = [index.plain_loop for index in place.indices if index != ZERO]
         if place.guards or group.in_order or not group.loops or len(set(loops)) != len(loops):
@@ -390,7 +394,7 @@ class Partition:
         self._reduce_in(op, result, group, place)
         return True
 
-    def _reduce_in(self, op: Op, result: Result, group: Group, place: Place) -> None:
+    def _reduce_in(self, op: Op, result: Result, group: FusionGroup, place: Place) -> None:
         sizes = reduced_sizes(op)
         if sizes not in group.reduce_loops:
             group.reduce_loops[sizes] = tuple(Loop(size) for size in sizes)
@@ -408,7 +412,7 @@ class Partition:
         group = next((g for g in siblings if self._is_sibling(op, result, g)), None)
         if group is None:
             outer = tuple(Loop(size) for size in kept)
-            group = Group(outer, self.position[op], outer=outer)
+            group = FusionGroup(outer, self.position[op], outer=outer)
             siblings.append(group)
             self._add(group, [result])
         for place in _places(result, group.outer or ()):
@@ -416,7 +420,7 @@ class Partition:
             self._write(group, Ref(result, place))
         self._connect_others(result, group)
 
-    def _is_sibling(self, op: Op, result: Result, group: Group) -> bool:
+    def _is_sibling(self, op: Op, result: Result, group: FusionGroup) -> bool:
         """Whether a group that reduces over loops of the same sizes computes in part what this
         reduction needs, and can wait for it.
         """
@@ -426,7 +430,7 @@ class Partition:
         body = Ref(op.operands[0], whole_place(op, place, group.reduce_loops[reduced_sizes(op)]))
         return self._shares(body, group) and not self._would_wait_for_itself(result, group)
 
-    def _shares(self, body: Ref, group: Group) -> bool:
+    def _shares(self, body: Ref, group: FusionGroup) -> bool:
         """Whether a group wants something, at the same place, that a value is made of."""
         mine, its = self._made_of([body]), self._made_of(reversed(group.wanted))
         return any(self._weights.get(ref.value, 0) > REPEATED_COST for ref in mine & its)
@@ -445,7 +449,9 @@ class Partition:
                 queue.extend(references(maps.expression(value.op, value.index, ref.place)))
         return seen
 
-    def _may_unroll(self, op: Op, result: Result, groups: dict[Group, dict[Place, None]]) -> bool:
+    def _may_unroll(
+        self, op: Op, result: Result, groups: dict[FusionGroup, dict[Place, None]]
+    ) -> bool:
         steps = dims.product(reduced_sizes(op))
         if not isinstance(steps, int) or not 0 < steps <= MOST_UNROLLED:
             return False
@@ -467,7 +473,7 @@ class Partition:
 
     def _join(self, op: Op, result: Result) -> None:
         axis = op.attributes["axis"]
-        node = Assembly(result, [], None)
+        node = PiecewiseNode(result, [], None)
         self._add(node, [result])
         offset: Size = 0
         for operand in op.operands:
@@ -480,14 +486,14 @@ class Partition:
 
     def _piece(
         self,
-        node: Assembly,
+        node: PiecewiseNode,
         op: Op,
         source: Value,
         loops: tuple[Loop, ...],
         target: Place,
         kind: str = "set",
-    ) -> Group:
-        group = Group(loops, self.position[op], is_piece=True)
+    ) -> FusionGroup:
+        group = FusionGroup(loops, self.position[op], is_piece=True)
         ref = Ref(source, over(loops))
         group.stores.append(Store(ref, node.result, target, kind))
         node.groups.append(group)
@@ -500,7 +506,7 @@ class Partition:
 
     def _update(self, op: Op, result: Result) -> None:
         x, update, *rest = op.operands
-        node = Assembly(result, [], x)
+        node = PiecewiseNode(result, [], x)
         self._add(node, [result])
         loops = tuple(Loop(size) for size in update.type.shape)
         place = over(loops)
@@ -523,11 +529,11 @@ class Partition:
         group.in_order = op.name == "scatter"
         self.require_base(node, x)
 
-    def require_base(self, node: Assembly, base: Value) -> None:
+    def require_base(self, node: PiecewiseNode, base: Value) -> None:
         """The array an update starts from: written out where it is cheap to make, else copied."""
         if isinstance(base, Result) and _is_constant_fill(base):
             loops = tuple(Loop(size) for size in base.type.shape)
-            group = Group(loops, self.position[base.op], is_piece=True)
+            group = FusionGroup(loops, self.position[base.op], is_piece=True)
             ref = Ref(base, over(loops))
             group.stores.append(Store(ref, node.result, ref.place))
             node.groups.insert(0, group)
@@ -551,7 +557,7 @@ class Partition:
         for group in self.accesses.get(value, {}):
             yield self._outermost(group)
         for node in self._array_users.get(value, []):
-            yield self._outermost(node) if isinstance(node, Group) else node
+            yield self._outermost(node) if isinstance(node, FusionGroup) else node
 
     def _connect_others(self, result: Value, node: Node) -> None:
         for user in self._users_of(result):
@@ -560,18 +566,18 @@ class Partition:
 
     def _connect(self, value: Value, node: Node) -> None:
         home = self.homes.get(value)
-        user = self._outermost(node) if isinstance(node, Group) else node
+        user = self._outermost(node) if isinstance(node, FusionGroup) else node
         if home is not None and home is not user:
             self._readers.setdefault(home, {})[user] = None
 
-    def _outermost(self, group: Group) -> Node:
+    def _outermost(self, group: FusionGroup) -> Node:
         for store in group.stores:
             home = self.homes.get(store.target)
-            if isinstance(home, Assembly):
+            if isinstance(home, PiecewiseNode):
                 return home
         return group
 
-    def _refuse(self, producer: Op, groups: Iterable[Group], reason: str) -> None:
+    def _refuse(self, producer: Op, groups: Iterable[FusionGroup], reason: str) -> None:
         targets = [group.stores[0].target for group in groups if group.stores]
         consumers = dict.fromkeys(t.op for t in targets if isinstance(t, Result))
         self.refusals.append(Refusal(producer, tuple(consumers), reason))

@@ -8,7 +8,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.loops.index import Index, Loop
 from weft.compiler.loops.kernel import Entry, Kernel, Load, Stage
-from weft.compiler.loops.walks import Walk, walk
+from weft.compiler.loops.reduction_tiling import ReductionPlan, walk
 from weft.compiler.record import record
 
 GATHERED: Final = 6.0  # cost of lanes that are read one by one, in vector loads
@@ -36,7 +36,7 @@ class Schedule:
     block: int
     tile: Loop | None = None
     squares: bool = False
-    walk: Walk | None = None
+    walk: ReductionPlan | None = None
 
 
 def schedule(kernel: Kernel, vector_bits: int) -> Schedule:

@@ -32,7 +32,7 @@ LIGHT: Final = 12  # additions of a kernel whose step is written out several tim
 
 
 @record
-class Walk:
+class ReductionPlan:
     """A unit goes along `order`, the outermost loop first. `kept` are those of its loops that the
     results vary in: `tile` steps of the first, all of the others. Of the reduced loop before them
     `together` steps follow each other before the next result. Steps of `split`, a reduced loop, are
@@ -64,7 +64,7 @@ class _Tiles:
     together: int
 
 
-def walk(kernel: Kernel, vector: Loop | None, lanes: int) -> Walk | None:
+def walk(kernel: Kernel, vector: Loop | None, lanes: int) -> ReductionPlan | None:
     """How a kernel walks whose lanes go along a loop; None if it does each result by itself."""
     stage = _reducing(kernel)
     if stage is None:
@@ -80,7 +80,9 @@ def walk(kernel: Kernel, vector: Loop | None, lanes: int) -> Walk | None:
     split, parts, each = _parts(kernel, stage, tiles, vector, lanes)
     if split is None and not is_ordered:
         return None
-    return Walk(stage, tiles.order, tiles.kept, tiles.tile, tiles.together, split, parts, each)
+    return ReductionPlan(
+        stage, tiles.order, tiles.kept, tiles.tile, tiles.together, split, parts, each
+    )
 
 
 def _reducing(kernel: Kernel) -> Stage | None:

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.graph import Constant, Op, Parameter, Region, Result, Value
+from weft.compiler.loops.arena import Buffer, aligned, assign_offsets
 from weft.compiler.loops.estimates import bytes_of as bytes_of
-from weft.compiler.loops.group import Assembly, Group, Node, Reduction, Single
+from weft.compiler.loops.fuse import Partition
+from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode, Reduction
 from weft.compiler.loops.index import row_major, total
 from weft.compiler.loops.kernel import Layout
-from weft.compiler.loops.offsets import Buffer, aligned, assign_offsets
 from weft.compiler.loops.order import reads, view_base
-from weft.compiler.loops.partition import Partition
 
 
 @dataclass(eq=False, slots=True)
@@ -177,12 +177,12 @@ class _Planner:
             for value in self._constants(node):
                 if value not in made.holders:
                     self._outside("constant", -1, value)
-            if isinstance(node, Single) and node.op.name == "switch":
+            if isinstance(node, OpaqueNode) and node.op.name == "switch":
                 self._plan_switch(node.op, position)
             for target in _targets(node):
                 if target.type.rank and target not in made.holders:
                     self._hold(node, position, target)
-            if isinstance(node, Single) and node.op.regions and node.op.name != "switch":
+            if isinstance(node, OpaqueNode) and node.op.regions and node.op.name != "switch":
                 self._plan_control(node.op, position)
         for result in made.region.results:
             held = self.partition.resolve(result)
@@ -275,7 +275,7 @@ class _Planner:
         group = chain.nodes[0] if chain is not None else None
         if target in self.result_of or self.last.get(target) != position + 1:
             return None
-        if not isinstance(group, Group):
+        if not isinstance(group, FusionGroup):
             return None
         for made in group.targets:
             number = self.result_of.get(made)
@@ -299,7 +299,7 @@ class _Planner:
 
     def _dying(self, node: Node, position: int, target: Value) -> list[Buffer]:
         """The buffers that a node reads last and may write its result over."""
-        if isinstance(node, Single):
+        if isinstance(node, OpaqueNode):
             return self._carried_over(node.op, position, target)
         found = []
         candidates = dict.fromkeys(
@@ -337,7 +337,7 @@ class _Planner:
         and its followers after it, so these leave all arrays that were there before.
         """
         product = self.led.get(node)
-        if not isinstance(product, Single):
+        if not isinstance(product, OpaqueNode):
             return False
         chain = self.partition.followers[product].nodes
         if any(value in _targets(other) for other in (product, *chain)):
@@ -492,21 +492,21 @@ def _carry_of(op: Op) -> tuple[dict[int, int], int, int]:
 
 def _targets(node: Node) -> Sequence[Value]:
     match node:
-        case Single():
+        case OpaqueNode():
             return node.op.results
-        case Assembly():
+        case PiecewiseNode():
             return (node.result,)
-        case Group():
+        case FusionGroup():
             return node.targets
 
 
 def _may_overwrite(partition: Partition, node: Node, value: Value, target: Value) -> bool:
     """Whether a node reads each element of an array before it writes the same place."""
-    if isinstance(node, Assembly):
+    if isinstance(node, PiecewiseNode):
         pieces = [v for group in node.groups for v in reads(partition, group)]
         held = {partition.resolve(v) for v in pieces}
         return node.base is not None and partition.resolve(node.base) is value and value not in held
-    if not isinstance(node, Group) or node.in_order:
+    if not isinstance(node, FusionGroup) or node.in_order:
         return False
     reduces = any(isinstance(computed, Reduction) for computed in node.entries.values())
     if reduces and len(node.stores) > 1:

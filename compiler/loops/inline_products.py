@@ -33,10 +33,10 @@ WIDENED: Final = frozenset(
 
 def spread_products(graph: Graph) -> Graph:
     """The graph with such products written as elementwise ones, summed up where need be."""
-    return rebuild(graph, spread_product)
+    return rebuild(graph, inline_outer_product)
 
 
-def spread_product(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+def inline_outer_product(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
     """The rule for one op."""
     if op.name != "dot_general" or op.attributes["lhs_batch"]:
         return None

@@ -17,15 +17,15 @@ from weft.compiler.ir import dims, dtypes
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.types import Shape
-from weft.compiler.loops.group import Group, Node, Single
+from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode
 from weft.compiler.loops.index import Index, Loop, row_major, total
-from weft.compiler.loops.products import PRODUCTS
+from weft.compiler.loops.inline_products import PRODUCTS
 from weft.compiler.record import record
 
 if TYPE_CHECKING:
-    from weft.compiler.loops.partition import Partition
+    from weft.compiler.loops.fuse import Partition
 
-Following: TypeAlias = "Group | Single"
+Following: TypeAlias = "FusionGroup | OpaqueNode"
 
 MOST_NODES: Final = 3000  # of a region in which followers are looked for
 MOST_CHAINED: Final = 6  # nodes that follow each other
@@ -50,7 +50,7 @@ _TRIVIAL: Final = {
 
 
 @record
-class Chain:
+class ConsumerChain:
     """The nodes that follow a product one after the other. They go through so many rows in all,
     `parts` of them for each row of the product.
     """
@@ -85,7 +85,7 @@ def rows_name(op: Op, parts: int) -> str:
 
 
 def rows_of(
-    partition: Partition, rows: Size, made: Sequence[Value], group: Group
+    partition: Partition, rows: Size, made: Sequence[Value], group: FusionGroup
 ) -> tuple[Loop, ...] | None:
     """The outer loops of a group that go through so many rows, in order, if all that it reads of
     what is made row by row lies in the row that it is at.
@@ -160,7 +160,7 @@ def pools_rows(partition: Partition, rows: Size, made: Sequence[Value], op: Op) 
 # --- who follows --------------------------------------------------------------------------------
 
 
-def pair(partition: Partition, nodes: list[Node]) -> tuple[list[Node], dict[Node, Chain]]:
+def pair(partition: Partition, nodes: list[Node]) -> tuple[list[Node], dict[Node, ConsumerChain]]:
     """The nodes in an order in which followers come right after their products, and who follows
     whom, in order.
     """
@@ -173,9 +173,9 @@ def pair(partition: Partition, nodes: list[Node]) -> tuple[list[Node], dict[Node
         for value in reads(partition, node):
             readers.setdefault(partition.resolve(value), []).append(node)
     pairing = _Pairing(partition, list(nodes), readers)
-    followers: dict[Node, Chain] = {}
+    followers: dict[Node, ConsumerChain] = {}
     for node in nodes:
-        if isinstance(node, Single) and _is_followed(node.op):
+        if isinstance(node, OpaqueNode) and _is_followed(node.op):
             chain = pairing.chain(node)
             if chain.nodes:
                 followers[node] = chain
@@ -235,7 +235,7 @@ class _Pairing:
         self.readers = readers
         self.taken: set[Node] = set()
 
-    def chain(self, product: Single) -> Chain:
+    def chain(self, product: OpaqueNode) -> ConsumerChain:
         """The nodes that follow a product, moved right behind it."""
         parts = self._parts(product.op)
         rows = product_shape(product.op)[0] * parts
@@ -249,8 +249,8 @@ class _Pairing:
                 break
             chain.append(found)
             self.taken.add(found)
-            made += found.targets if isinstance(found, Group) else found.op.results
-        return Chain(rows, parts, chain[1:])
+            made += found.targets if isinstance(found, FusionGroup) else found.op.results
+        return ConsumerChain(rows, parts, chain[1:])
 
     def _parts(self, op: Op) -> int:
         """Into how many lines each plane is divided, for who goes through planes; else 1."""
@@ -258,7 +258,9 @@ class _Pairing:
         if lines == 1:
             return 1
         made, planes = list(op.results), product_shape(op)[0]
-        users = [user for user in self.readers.get(op.results[0], []) if isinstance(user, Group)]
+        users = [
+            user for user in self.readers.get(op.results[0], []) if isinstance(user, FusionGroup)
+        ]
         whole = [user for user in users if self._goes_by_rows(user, planes, made)]
         fits = all(self._goes_by_rows(user, planes * lines, made) for user in whole)
         return lines if whole and fits else 1
@@ -271,7 +273,9 @@ class _Pairing:
         possible = [
             user
             for user in users
-            if isinstance(user, Group | Single) and user not in self.taken and user not in late
+            if isinstance(user, FusionGroup | OpaqueNode)
+            and user not in self.taken
+            and user not in late
             if self._goes_by_rows(user, rows, made)
         ]
         # The one with the most work gains the most from all threads and from the cache.
@@ -281,7 +285,7 @@ class _Pairing:
         return None
 
     def _goes_by_rows(self, node: Following, rows: Size, made: Sequence[Value]) -> bool:
-        if isinstance(node, Single):
+        if isinstance(node, OpaqueNode):
             return pools_rows(self.partition, rows, made, node.op)
         return rows_of(self.partition, rows, made, node) is not None
 
@@ -306,4 +310,4 @@ class _Pairing:
 
 
 def _weight(node: Following) -> int:
-    return node.weight if isinstance(node, Group) else 0
+    return node.weight if isinstance(node, FusionGroup) else 0

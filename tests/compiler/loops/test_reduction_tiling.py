@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.compiler.loops.test_partition import planned
+from tests.compiler.loops.test_fuse import planned
 from weft.compiler.loops import kernel as kernels
-from weft.compiler.loops.group import Group
+from weft.compiler.loops.group import FusionGroup
 from weft.compiler.loops.index import row_major
 from weft.compiler.loops.kernel import Layout
-from weft.compiler.loops.schedule import schedule
-from weft.compiler.loops.walks import ENOUGH_UNITS, HELD, Walk
+from weft.compiler.loops.reduction_tiling import ENOUGH_UNITS, HELD, ReductionPlan
+from weft.compiler.loops.vectorise import schedule
 
 
-def walk_of(spec: str, axes: tuple[int, ...] | int, kind: str = "sum") -> Walk | None:
+def walk_of(spec: str, axes: tuple[int, ...] | int, kind: str = "sum") -> ReductionPlan | None:
     """How the sum of squares, or another reduction, of an array along axes walks."""
     plan = planned(lambda x: getattr(x * x, kind)(axis=axes), spec)
     (group,) = plan.nodes
-    assert isinstance(group, Group)
+    assert isinstance(group, FusionGroup)
 
     def layout(value: Any, written: bool) -> Layout:
         return Layout(value, 0, row_major(value.type.shape))

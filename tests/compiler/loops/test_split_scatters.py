@@ -9,7 +9,7 @@ import pytest
 
 import weft as wf
 import weft.numpy as wnp
-from weft.compiler.loops.scatters import FEW, MANY, share_scatters
+from weft.compiler.loops.split_scatters import FEW, MANY, share_scatters
 
 
 def totals(index: Any, values: Any) -> Any:

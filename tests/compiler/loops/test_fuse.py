@@ -10,10 +10,10 @@ import pytest
 
 import weft as wf
 from weft.compiler.ir.dims import Size
-from weft.compiler.loops.group import Assembly, Group, Node, Reduction, Single
-from weft.compiler.loops.partition import Partition
-from weft.compiler.loops.products import spread_products
-from weft.compiler.loops.storage import RegionPlan, plan
+from weft.compiler.loops.fuse import Partition
+from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode, Reduction
+from weft.compiler.loops.inline_products import spread_products
+from weft.compiler.loops.plan_memory import RegionPlan, plan
 from weft.compiler.lower.native import flatten
 from weft.compiler.passes.pipeline import optimise
 
@@ -32,11 +32,11 @@ def kinds(nodes: list[Node]) -> list[str]:
     made = []
     for node in nodes:
         match node:
-            case Single():
+            case OpaqueNode():
                 made.append(node.op.name)
-            case Assembly():
+            case PiecewiseNode():
                 made.append("assembly")
-            case Group():
+            case FusionGroup():
                 reduced = [c.kind for c in node.entries.values() if isinstance(c, Reduction)]
                 made.append("+".join(sorted(reduced)) or ("map" if node.loops else "number"))
     return made
@@ -81,7 +81,9 @@ def test_a_value_with_two_readers_is_a_further_result_of_one_of_them() -> None:
         return y, y @ y, np.tanh(y) + 1
 
     partition = parted(function, "f64[30, 30]")
-    hosts = [node for node in partition.nodes if isinstance(node, Group) and len(node.stores) == 2]
+    hosts = [
+        node for node in partition.nodes if isinstance(node, FusionGroup) and len(node.stores) == 2
+    ]
     assert len(hosts) == 1
 
 
@@ -185,7 +187,7 @@ def test_many_pieces_are_written_one_by_one() -> None:
         return np.concatenate([x, x + 1, x * 2, x - 3, np.exp(x)])
 
     (node,) = parted(function, "f64[10]").nodes
-    assert isinstance(node, Assembly)
+    assert isinstance(node, PiecewiseNode)
     assert len(node.groups) == 5
 
 
