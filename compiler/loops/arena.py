@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Value
 
 ALIGNMENT: Final = 64
+_NO_GAP: Final = np.iinfo(np.int64).max
 
 
 @dataclass(eq=False, slots=True)
@@ -48,30 +51,46 @@ def assign_offsets(buffers: Sequence[Buffer]) -> Size:
 
 
 def _best_fit(buffers: Sequence[Buffer]) -> int:
-    """Largest first, each into the smallest gap that holds it."""
-    placed: list[tuple[int, int, Buffer]] = []
+    """Largest first, each into the smallest gap that holds it, the lowest of equal ones.
+
+    The buffers placed so far are rows of arrays, sorted by where they start, so that looking for
+    gaps is a few vector operations even with thousands of buffers alive at once.
+    """
+    placed = _Placed(len(buffers))
     peak = 0
     for buffer in sorted(buffers, key=lambda b: (-int(b.bytes), b.first)):
         size = int(aligned(buffer.bytes))
-        best, best_gap, reached = -1, -1, 0
-        for start, end, other in placed:
-            if other.last < buffer.first or buffer.last < other.first:
-                continue
-            gap = start - reached
-            if gap >= size and (best < 0 or gap < best_gap):
-                best, best_gap = reached, gap
-            reached = max(reached, end)
-        offset = reached if best < 0 else best
-        buffer.offset = offset
-        _insert(placed, (offset, offset + size, buffer))
-        peak = max(peak, offset + size)
+        buffer.offset = placed.best_gap(buffer.first, buffer.last, size)
+        placed.insert(buffer.first, buffer.last, buffer.offset, size)
+        peak = max(peak, buffer.offset + size)
     return peak
 
 
-def _insert(placed: list[tuple[int, int, Buffer]], item: tuple[int, int, Buffer]) -> None:
-    from bisect import insort
+class _Placed:
+    """Buffers that have their place: lifetimes, starts and ends, sorted by start."""
 
-    insort(placed, item, key=lambda entry: entry[0])
+    def __init__(self, most: int) -> None:
+        self.count = 0
+        self.rows = np.empty((4, most), np.int64)
+
+    def best_gap(self, first: int, last: int, size: int) -> int:
+        """The start of the smallest gap between buffers alive at some time from first to last."""
+        firsts, lasts, starts, ends = self.rows[:, : self.count]
+        alive = (lasts >= first) & (firsts <= last)
+        starts, ends = starts[alive], ends[alive]
+        if not len(starts):
+            return 0
+        reached = np.maximum.accumulate(np.concatenate(([0], ends)))
+        gaps = starts - reached[:-1]
+        gaps[gaps < size] = _NO_GAP
+        best = int(gaps.argmin())
+        return int(reached[-1] if gaps[best] == _NO_GAP else reached[best])
+
+    def insert(self, first: int, last: int, start: int, size: int) -> None:
+        at = int(np.searchsorted(self.rows[2, : self.count], start, side="right"))
+        self.rows[:, at + 1 : self.count + 1] = self.rows[:, at : self.count]
+        self.rows[:, at] = first, last, start, start + size
+        self.count += 1
 
 
 def _slots(buffers: Sequence[Buffer]) -> Size:

@@ -9,17 +9,16 @@ is bounded and cheaper than memory.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
-from weft.compiler.ir.types import Shape
 from weft.compiler.ir.walk import has_effect
 from weft.compiler.loops import maps
 from weft.compiler.loops.costs import is_free, own_cost
+from weft.compiler.loops.dependencies import DependencyOrder
 from weft.compiler.loops.estimates import (
     MOST_UNROLLED,
     bytes_of,
@@ -57,13 +56,13 @@ from weft.compiler.loops.reductions import (
 )
 from weft.compiler.loops.references import references
 from weft.compiler.loops.row_fusion import pair
+from weft.compiler.loops.siblings import Kind, ReductionIndex
 
 MOST_ENTRIES: Final = 500  # of a group: compile time and registers
 REPEATED_COST: Final = 4  # additions per element that may be repeated rather than stored
 PAIRWISE_COST: Final = 400
 PAIRWISE_GROUPS: Final = 6
 COLUMN_BYTES: Final = 1 << 18  # of an array that may be written column by column
-MOST_SEARCHED: Final = 64  # values that are looked at to find what two reductions share
 
 
 class Partition:
@@ -79,11 +78,11 @@ class Partition:
         self.nodes: list[Node] = []
         self.reads: dict[Node, list[Value]] = {}
         self.refusals: list[Refusal] = []
-        self._readers: dict[Node, dict[Node, None]] = {}
+        self._order = DependencyOrder()
         self._array_users: dict[Value, list[Node]] = {}
-        self._reducing: dict[tuple[Shape, Shape], list[FusionGroup]] = {}
         self.position = {op: number for number, op in enumerate(region.ops)}
         self._weights = weights(region)
+        self._siblings = ReductionIndex(lambda v: self._weights.get(v, 0) > REPEATED_COST)
         self._forced = {
             op.operands[0] for op in region.ops if op.name == "fence" and op.attributes["fuse"]
         }
@@ -252,6 +251,7 @@ class Partition:
             return
         self.accesses.setdefault(value, {}).setdefault(group, {})[ref.place] = None
         group.wanted[ref] = None
+        self._siblings.changed(group)
 
     # --- storing ---
 
@@ -327,18 +327,9 @@ class Partition:
         """Whether something that reads the value's array must run before the group."""
         if group in self._array_users.get(result, []):
             return True  # it reads the array too, as what a reshape or a fence made of it
-        seen: set[Node] = set()
-        stack = [node for node in self._users_of(result) if node is not group]
-        while stack:
-            node = stack.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            for reader in self._readers.get(node, ()):
-                if reader is group:
-                    return True
-                stack.append(reader)
-        return False
+        return self._order.precedes(
+            [node for node in self._users_of(result) if node is not group], group
+        )
 
     # --- reductions ---
 
@@ -408,46 +399,36 @@ class Partition:
         """
         written_out = short_axes(result.type.shape)
         kept = [size for axis, size in enumerate(result.type.shape) if axis not in written_out]
-        siblings = self._reducing.setdefault((tuple(kept), reduced_sizes(op)), [])
-        group = next((g for g in siblings if self._is_sibling(op, result, g)), None)
+        outer = tuple(Loop(size) for size in kept)
+        kind = tuple(kept), reduced_sizes(op)
+        group = self._sibling(op, result, kind, outer)
         if group is None:
-            outer = tuple(Loop(size) for size in kept)
             group = FusionGroup(outer, self.position[op], outer=outer)
-            siblings.append(group)
+            self._siblings.add(kind, group)
             self._add(group, [result])
         for place in _places(result, group.outer or ()):
             self._reduce_in(op, result, group, place)
             self._write(group, Ref(result, place))
         self._connect_others(result, group)
 
-    def _is_sibling(self, op: Op, result: Result, group: FusionGroup) -> bool:
-        """Whether a group that reduces over loops of the same sizes computes in part what this
-        reduction needs, and can wait for it.
-        """
-        if len(group.entries) > MOST_ENTRIES // 2 or group.outer is None:
-            return False
-        place = _places(result, group.outer)[0]
-        body = Ref(op.operands[0], whole_place(op, place, group.reduce_loops[reduced_sizes(op)]))
-        return self._shares(body, group) and not self._would_wait_for_itself(result, group)
-
-    def _shares(self, body: Ref, group: FusionGroup) -> bool:
-        """Whether a group wants something, at the same place, that a value is made of."""
-        mine, its = self._made_of([body]), self._made_of(reversed(group.wanted))
-        return any(self._weights.get(ref.value, 0) > REPEATED_COST for ref in mine & its)
-
-    def _made_of(self, refs: Iterable[Ref]) -> set[Ref]:
-        """What values at places are made of, the first that are found."""
-        seen: set[Ref] = set()
-        queue = deque(refs)
-        while queue and len(seen) < MOST_SEARCHED:
-            ref = queue.popleft()
-            if ref in seen:
+    def _sibling(
+        self, op: Op, result: Result, kind: Kind, outer: tuple[Loop, ...]
+    ) -> FusionGroup | None:
+        """The first group that computes in part what a reduction needs, and can wait for it."""
+        body = self._reduced(op, result, outer, tuple(Loop(size) for size in kind[1]))
+        for group in self._siblings.candidates(kind, body):
+            if len(group.entries) > MOST_ENTRIES // 2 or group.outer is None:
                 continue
-            seen.add(ref)
-            value = ref.value
-            if isinstance(value, Result) and maps.has_map(value.op) and value.type.rank:
-                queue.extend(references(maps.expression(value.op, value.index, ref.place)))
-        return seen
+            own = self._reduced(op, result, group.outer, group.reduce_loops[kind[1]])
+            if self._siblings.shares(own, group) and not self._would_wait_for_itself(result, group):
+                return group
+        return None
+
+    def _reduced(
+        self, op: Op, result: Result, outer: tuple[Loop, ...], inner: tuple[Loop, ...]
+    ) -> Ref:
+        """What a reduction combines over inner loops, in a step of outer ones."""
+        return Ref(op.operands[0], whole_place(op, _places(result, outer)[0], inner))
 
     def _may_unroll(
         self, op: Op, result: Result, groups: dict[FusionGroup, dict[Place, None]]
@@ -548,6 +529,7 @@ class Partition:
 
     def _add(self, node: Node, results: Sequence[Value]) -> None:
         self.nodes.append(node)
+        self._order.add(node)
         for result in results:
             self.homes[result] = node
             self._connect_others(result, node)
@@ -562,13 +544,13 @@ class Partition:
     def _connect_others(self, result: Value, node: Node) -> None:
         for user in self._users_of(result):
             if user is not node:
-                self._readers.setdefault(node, {})[user] = None
+                self._order.connect(node, user)
 
     def _connect(self, value: Value, node: Node) -> None:
         home = self.homes.get(value)
         user = self._outermost(node) if isinstance(node, FusionGroup) else node
         if home is not None and home is not user:
-            self._readers.setdefault(home, {})[user] = None
+            self._order.connect(home, user)
 
     def _outermost(self, group: FusionGroup) -> Node:
         for store in group.stores:

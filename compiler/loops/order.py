@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
@@ -15,8 +14,6 @@ from weft.compiler.loops.references import references
 
 if TYPE_CHECKING:
     from weft.compiler.loops.fuse import Partition
-
-MOST_REORDERED: Final = 3000  # nodes for which other orders are tried
 
 
 def node_needs_rows(node: Node) -> bool:
@@ -55,9 +52,7 @@ def order(partition: Partition) -> list[Node]:
     another one that needs less memory at its peak.
     """
     waits = _Waits(partition)
-    candidates = [waits.by_program()]
-    if len(partition.nodes) <= MOST_REORDERED:
-        candidates += [waits.late(), waits.by_memory()]
+    candidates = [waits.by_program(), waits.late(), waits.by_memory()]
     peaks = [waits.peak(candidate) for candidate in candidates]
     return candidates[peaks.index(min(peaks))]
 
@@ -128,27 +123,47 @@ class _Waits:
         return done
 
     def by_memory(self) -> list[Node]:
-        """Of those that can run, the one that frees the most and makes the least."""
+        """Of those that can run, the one that frees the most and makes the least.
+
+        What a node frees grows when it becomes the last reader of a value, so it is queued again
+        with its new key then, and older entries are passed over.
+        """
         sizes = {value: size for made in self.made.values() for value, size in made.items()}
-        left = Counter(value for read in self.read.values() for value in set(read))
+        readers: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for value in dict.fromkeys(self.read[node]):
+                readers.setdefault(value, []).append(node)
+        left = {value: len(nodes) for value, nodes in readers.items()}
         waiting = {node: len(self.sources[node]) for node in self.nodes}
-        ready = [node for node in self.nodes if not waiting[node]]
+        numbers: dict[Node, int] = {}
+        queue: list[tuple[int, int, int, Node]] = []
 
-        def growth(node: Node) -> tuple[int, int]:
+        def enqueue(node: Node) -> None:
             freed = sum(sizes.get(v, 0) for v in set(self.read[node]) if left[v] == 1)
-            return sum(self.made[node].values()) - freed, self.first[node]
+            growth = sum(self.made[node].values()) - freed
+            number = numbers.setdefault(node, len(numbers))
+            heappush(queue, (growth, self.first[node], number, node))
 
-        done: list[Node] = []
-        while ready:
-            node = min(ready, key=growth)
-            ready.remove(node)
-            done.append(node)
-            left.subtract(set(self.read[node]))
+        for node in self.nodes:
+            if not waiting[node]:
+                enqueue(node)
+        done: dict[Node, None] = {}
+        while queue:
+            node = heappop(queue)[-1]
+            if node in done:
+                continue
+            done[node] = None
+            for value in dict.fromkeys(self.read[node]):
+                left[value] -= 1
+                if left[value] == 1 and value in sizes:
+                    last = next(reader for reader in readers[value] if reader not in done)
+                    if last in numbers:
+                        enqueue(last)
             for reader in self.readers[node]:
                 waiting[reader] -= 1
                 if not waiting[reader]:
-                    ready.append(reader)
-        return done
+                    enqueue(reader)
+        return list(done)
 
     def peak(self, nodes: Sequence[Node]) -> int:
         """The most bytes alive at once."""

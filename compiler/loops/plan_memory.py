@@ -231,8 +231,9 @@ class _Planner:
         there until all of them have ended.
         """
         holders = self.made.holders
+        position = {node: number for number, node in enumerate(self.nodes)}
         for chain in self.partition.followers.values():
-            end = self.nodes.index(chain.nodes[-1])
+            end = position[chain.nodes[-1]]
             for node in chain.nodes:
                 for value in (*reads(self.partition, node), *_targets(node)):
                     buffer = holders.get(self.partition.resolve(value))

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Following: TypeAlias = "FusionGroup | OpaqueNode"
 
-MOST_NODES: Final = 3000  # of a region in which followers are looked for
 MOST_CHAINED: Final = 6  # nodes that follow each other
 LEAST_STEPS: Final = 1 << 14  # multiplications of a product that is worth following
 LEAST_COLUMNS: Final = 8
@@ -166,8 +165,6 @@ def pair(partition: Partition, nodes: list[Node]) -> tuple[list[Node], dict[Node
     """
     from weft.compiler.loops.order import reads
 
-    if len(nodes) > MOST_NODES:
-        return nodes, {}
     readers: dict[Value, list[Node]] = {}
     for node in nodes:
         for value in reads(partition, node):
@@ -232,6 +229,7 @@ class _Pairing:
     ) -> None:
         self.partition = partition
         self.order = order
+        self.position = {node: number for number, node in enumerate(order)}
         self.readers = readers
         self.taken: set[Node] = set()
 
@@ -295,18 +293,23 @@ class _Pairing:
         """
         from weft.compiler.loops.order import sources
 
-        order = self.order
-        first, end, last = order.index(chain[0]), order.index(chain[-1]) + 1, order.index(node)
+        order, position = self.order, self.position
+        first, end, last = position[chain[0]], position[chain[-1]] + 1, position[node]
         if last < end:
             return False
-        between = set(order[end:last])
-        if not between.intersection(sources(self.partition, node)):
-            order.insert(end, order.pop(last))
+        if not any(end <= position[source] < last for source in sources(self.partition, node)):
+            self._replace(end, [node, *order[end:last]])
             return True
-        if not between.intersection(users):
-            order[first:last] = [*order[end:last], *order[first:end]]
+        if not any(end <= position[user] < last for user in users):
+            self._replace(first, [*order[end:last], *order[first:end]])
             return True
         return False
+
+    def _replace(self, first: int, nodes: Sequence[Node]) -> None:
+        """Other nodes from a position on."""
+        self.order[first : first + len(nodes)] = nodes
+        for number, node in enumerate(nodes, first):
+            self.position[node] = number
 
 
 def _weight(node: Following) -> int:
