@@ -30,6 +30,7 @@ from weft.compiler.loops.estimates import (
     weights,
 )
 from weft.compiler.loops.expression import Quotient, Ref
+from weft.compiler.loops.fusion import Fusion
 from weft.compiler.loops.group import (
     Computed,
     FusionGroup,
@@ -41,7 +42,6 @@ from weft.compiler.loops.group import (
     Store,
 )
 from weft.compiler.loops.index import ZERO, Loop, Place, over
-from weft.compiler.loops.order import node_needs_rows, order, view_base
 from weft.compiler.loops.reductions import (
     REDUCTIONS,
     choices,
@@ -55,8 +55,8 @@ from weft.compiler.loops.reductions import (
     whole_place,
 )
 from weft.compiler.loops.references import references
-from weft.compiler.loops.row_fusion import pair
 from weft.compiler.loops.siblings import Kind, ReductionIndex
+from weft.compiler.loops.views import needs_row_major, view_base
 
 MOST_ENTRIES: Final = 500  # of a group: compile time and registers
 REPEATED_COST: Final = 4  # additions per element that may be repeated rather than stored
@@ -65,34 +65,40 @@ PAIRWISE_GROUPS: Final = 6
 COLUMN_BYTES: Final = 1 << 18  # of an array that may be written column by column
 
 
-class Partition:
-    """The nodes of a region in an order in which they can run, and what was decided on the way."""
+def fuse(region: Region, strided: Iterable[Value] = ()) -> Fusion:
+    """Which ops of a region become one loop nest. `strided` are the parameters that are not
+    row-major.
+    """
+    fuser = _Fuser(Fusion(region, frozenset(strided)))
+    for op in reversed(region.ops):
+        fuser.place(op)
+    return fuser.fusion
 
-    def __init__(self, region: Region, strided: Iterable[Value] = ()) -> None:
-        self.region = region
-        self.strided = frozenset(strided)
+
+class _Fuser:
+    """Fusion while it goes on: which values are wanted as arrays, and where groups read others."""
+
+    def __init__(self, fusion: Fusion) -> None:
+        region = fusion.region
+        self.fusion = fusion
+        self.nodes = fusion.nodes
+        self.homes = fusion.homes
+        self.aliases = fusion.aliases
+        self.position = fusion.position
+        self.position.update((op, number) for number, op in enumerate(region.ops))
         self.needed: set[Value] = set(region.results)
         self.accesses: dict[Value, dict[FusionGroup, dict[Place, None]]] = {}
-        self.homes: dict[Value, Node] = {}
-        self.aliases: dict[Value, Value] = {}
-        self.nodes: list[Node] = []
-        self.reads: dict[Node, list[Value]] = {}
-        self.refusals: list[Refusal] = []
         self._order = DependencyOrder()
         self._array_users: dict[Value, list[Node]] = {}
-        self.position = {op: number for number, op in enumerate(region.ops)}
         self._weights = weights(region)
         self._siblings = ReductionIndex(lambda v: self._weights.get(v, 0) > REPEATED_COST)
         self._forced = {
             op.operands[0] for op in region.ops if op.name == "fence" and op.attributes["fuse"]
         }
-        for op in reversed(region.ops):
-            self._place(op)
-        self.nodes, self.followers = pair(self, order(self))
 
     # --- one op ---
 
-    def _place(self, op: Op) -> None:
+    def place(self, op: Op) -> None:
         wanted = [r for r in op.results if r in self.needed or r in self.accesses]
         if not wanted and not has_effect(op):
             return
@@ -116,19 +122,9 @@ class Partition:
         for operand in op.operands:
             self.require(operand, node)
 
-    def leaves(self, group: FusionGroup) -> Iterator[Ref]:
-        """The values at places that a group reads from outside."""
-        for store in group.stores:
-            if store.source not in group.entries:
-                yield store.source
-        for computed in group.entries.values():
-            for ref in references(computed):
-                if ref not in group.entries:
-                    yield ref
-
     def require(self, value: Value, node: Node) -> None:
         """A node needs a value as an array: as it is, or a view of one by strides."""
-        base = value if node_needs_rows(node) else view_base(value)
+        base = value if needs_row_major(node) else view_base(value)
         self.needed.add(base)
         self._array_users.setdefault(base, []).append(node)
         self._connect(base, node)
@@ -157,7 +153,7 @@ class Partition:
     def _is_row_major(self, op: Op) -> bool:
         """Whether the operand's elements lie in order, so that its array can be read as another."""
         (x,) = op.operands
-        return x.type.rank > 0 and self.resolve(x) not in self.strided
+        return x.type.rank > 0 and self.fusion.resolve(x) not in self.fusion.strided
 
     def _is_forced(self, result: Result) -> bool:
         """Whether the user asked for a value to be computed wherever it is read."""
@@ -562,13 +558,7 @@ class Partition:
     def _refuse(self, producer: Op, groups: Iterable[FusionGroup], reason: str) -> None:
         targets = [group.stores[0].target for group in groups if group.stores]
         consumers = dict.fromkeys(t.op for t in targets if isinstance(t, Result))
-        self.refusals.append(Refusal(producer, tuple(consumers), reason))
-
-    def resolve(self, value: Value) -> Value:
-        """The value whose array holds another's elements."""
-        while value in self.aliases:
-            value = self.aliases[value]
-        return value
+        self.fusion.refusals.append(Refusal(producer, tuple(consumers), reason))
 
 
 # --- helpers ------------------------------------------------------------------------------------

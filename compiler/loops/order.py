@@ -2,82 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
 
 from weft.compiler.ir.graph import Op, Result, Value
 from weft.compiler.ir.walk import has_effect
+from weft.compiler.loops.fusion import Fusion
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
-from weft.compiler.loops.references import references
-
-if TYPE_CHECKING:
-    from weft.compiler.loops.fuse import Partition
+from weft.compiler.loops.row_fusion import ConsumerChain, fuse_rows
+from weft.compiler.record import record
 
 
-def node_needs_rows(node: Node) -> bool:
-    """Whether a node takes its operands in row-major order only: control flow, the host."""
-    return isinstance(node, OpaqueNode) and (bool(node.op.regions) or node.op.name == "host_call")
-
-
-VIEWS: Final = ("transpose", "broadcast", "reverse", "slice")
-
-
-def is_view(op: Op) -> bool:
-    """Whether an op's result can be read from its operand's array by other strides."""
-    return op.name in VIEWS or op.name == "reshape" and _drops_ones(op)
-
-
-def _drops_ones(op: Op) -> bool:
-    """Whether a reshape only adds or drops axes of one element."""
-    before, after = [
-        [size for size in value.type.shape if size != 1] for value in (op.operands[0], *op.results)
-    ]
-    return before == after
-
-
-def view_base(value: Value) -> Value:
-    """The value whose array a view by strides reads: the end of a chain of views."""
-    while isinstance(value, Result) and is_view(value.op):
-        operand = value.op.operands[0]
-        if not operand.type.rank:
-            break
-        value = operand
-    return value
-
-
-def order(partition: Partition) -> list[Node]:
-    """The nodes so that each runs after those it reads from: near the order of the program, or in
-    another one that needs less memory at its peak.
+@record
+class Order:
+    """The nodes of a region in the order in which they run, and which of them are fused row by row
+    with the product or convolution that they come right after.
     """
-    waits = _Waits(partition)
+
+    nodes: list[Node]
+    consumers: dict[OpaqueNode, ConsumerChain]
+
+
+def order(fusion: Fusion) -> Order:
+    """The nodes so that each runs after those it reads from: near the order of the program, or in
+    another one that needs less memory at its peak; and consumers right behind their producers.
+    """
+    waits = _Waits(fusion)
     candidates = [waits.by_program(), waits.late(), waits.by_memory()]
     peaks = [waits.peak(candidate) for candidate in candidates]
-    return candidates[peaks.index(min(peaks))]
+    return Order(*fuse_rows(fusion, candidates[peaks.index(min(peaks))]))
 
 
 class _Waits:
     """Which node waits for which, and how many bytes each makes and reads."""
 
-    def __init__(self, partition: Partition) -> None:
-        self.nodes = partition.nodes
-        self.first = {node: _last_position(node, partition.position) for node in self.nodes}
+    def __init__(self, fusion: Fusion) -> None:
+        self.nodes = fusion.nodes
+        self.first = {node: _last_position(node, fusion.position) for node in self.nodes}
         self.readers: dict[Node, dict[Node, None]] = {node: {} for node in self.nodes}
         self.sources: dict[Node, dict[Node, None]] = {node: {} for node in self.nodes}
         for node in self.nodes:
-            for source in sources(partition, node):
+            for source in fusion.sources(node):
                 if source is not node:
                     self._after(source, node)
         self._keep_effects_in_order()
-        results = {partition.resolve(result) for result in partition.region.results}
+        results = {fusion.resolve(result) for result in fusion.region.results}
         self.made: dict[Node, dict[Value, int]] = {node: {} for node in self.nodes}
-        for value, node in partition.homes.items():
+        for value, node in fusion.homes.items():
             if value not in results and node in self.made:
                 self.made[node][value] = _bytes(value)
         self.read: dict[Node, list[Value]] = {
-            node: [partition.resolve(value) for value in reads(partition, node)]
-            for node in self.nodes
+            node: [fusion.resolve(value) for value in fusion.reads(node)] for node in self.nodes
         }
 
     def _after(self, source: Node, node: Node) -> None:
@@ -198,51 +174,3 @@ def _last_position(node: Node, position: dict[Op, int]) -> int:
             return position[node.result.op]
         case FusionGroup():
             return max(position[s.target.op] for s in node.stores if isinstance(s.target, Result))
-
-
-def sources(partition: Partition, node: Node) -> Iterator[Node]:
-    """The nodes that make what a node reads."""
-    for value in reads(partition, node):
-        home = partition.homes.get(partition.resolve(value))
-        if home is not None:
-            yield home
-
-
-def reads(partition: Partition, node: Node) -> list[Value]:
-    """The values that a node takes from outside of itself; asked for often, found once."""
-    known = partition.reads
-    if node not in known:
-        known[node] = list(_reads(node))
-    return known[node]
-
-
-def _reads(node: Node) -> Iterator[Value]:
-    match node:
-        case OpaqueNode():
-            for operand in node.op.operands:
-                yield operand if node_needs_rows(node) else view_base(operand)
-        case FusionGroup():
-            yield from group_reads(node)
-        case PiecewiseNode():
-            for group in node.groups:
-                yield from group_reads(group)
-            if node.base is not None:
-                yield node.base
-
-
-def group_reads(group: FusionGroup) -> Iterator[Value]:
-    """The values that a group does not compute itself."""
-    found: dict[Value, None] = {}
-    for store in group.stores:
-        sources = [store.source]
-        for index in store.place.indices:
-            for _, extra in index.extras:
-                sources.extend(references(extra))
-        for ref in sources:
-            if ref not in group.entries:
-                found[ref.value] = None
-    for computed in group.entries.values():
-        for ref in references(computed):
-            if ref not in group.entries:
-                found[ref.value] = None
-    yield from found

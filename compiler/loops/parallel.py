@@ -18,7 +18,7 @@ from weft.compiler.ir.walk import has_effect
 from weft.compiler.loops import maps
 from weft.compiler.loops.costs import own_cost
 from weft.compiler.loops.inline_products import PRODUCTS
-from weft.compiler.loops.plan_memory import RegionPlan
+from weft.compiler.loops.memory import RegionPlan
 
 LEAST_WORK: Final = 100_000.0  # of all steps, for which threads are woken
 LEAST_TASK: Final = 20_000.0  # of the steps that a thread takes at a time

@@ -8,151 +8,56 @@ caller wants them, never in the frame.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.graph import Constant, Op, Parameter, Region, Result, Value
 from weft.compiler.loops.arena import Buffer, aligned, assign_offsets
 from weft.compiler.loops.estimates import bytes_of as bytes_of
-from weft.compiler.loops.fuse import Partition
+from weft.compiler.loops.fusion import Fusion
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode, Reduction
 from weft.compiler.loops.index import row_major, total
 from weft.compiler.loops.kernel import Layout
-from weft.compiler.loops.order import reads, view_base
+from weft.compiler.loops.memory import ControlPlan, Copy, Purpose, RegionPlan
+from weft.compiler.loops.order import Order
+from weft.compiler.loops.views import needs_row_major
 
 
-@dataclass(eq=False, slots=True)
-class ControlPlan:
-    """Memory of a control-flow op while it runs: a frame for its regions, and a second buffer for
-    every array that a loop carries and cannot change in place.
-    """
-
-    bodies: tuple[RegionPlan, ...]
-    spare: dict[int, Size]
-    frame: Size
-    bytes: Size
-    buffer: Buffer | None = None
-
-
-@dataclass(eq=False, slots=True)
-class RegionPlan:
-    """A region ready to be written as code."""
-
-    region: Region
-    partition: Partition
-    buffers: list[Buffer] = field(default_factory=list)
-    holders: dict[Value, Buffer] = field(default_factory=dict)
-    controls: dict[Op, ControlPlan] = field(default_factory=dict)
-    strided: dict[Value, Layout] = field(default_factory=dict)
-    in_place: set[int] = field(default_factory=set)
-    late: set[str] = field(default_factory=set)
-    bytes: Size = 0
-
-    @property
-    def temporaries(self) -> list[Buffer]:
-        """The buffers of the frame."""
-        return [buffer for buffer in self.buffers if buffer.kind == "temporary"]
-
-    @property
-    def nodes(self) -> list[Node]:
-        return self.partition.nodes
-
-    def layout(self, value: Value) -> Layout:
-        """Where an array lies."""
-        if value in self.strided:
-            return self.strided[value]
-        held = self.partition.resolve(value)
-        if held in self.strided:
-            return self.strided[held]
-        if held in self.holders:
-            return Layout(self.holders[held], 0, row_major(value.type.shape))
-        raise AssertionError(f"{value} has no memory")
-
-    def operand_layout(self, value: Value) -> Layout:
-        """Where a routine reads an operand: through all views by strides, also those that others
-        have as arrays, as these may be made later.
-        """
-        views: list[Op] = []
-        base = view_base(value)
-        while value is not base:
-            assert isinstance(value, Result)
-            views.append(value.op)
-            value = value.op.operands[0]
-        layout = self.layout(base)
-        for op in reversed(views):
-            layout = _view_layout(op, layout)
-        return layout
-
-
-def _view_layout(op: Op, base: Layout) -> Layout:
-    (x,) = op.operands
-    match op.name:
-        case "transpose":
-            strides = [base.strides[axis] for axis in op.attributes["permutation"]]
-            return Layout(base.storage, base.offset, tuple(strides))
-        case "broadcast":
-            made: list[Size] = [0] * len(op.attributes["shape"])
-            sizes = zip(x.type.shape, op.attributes["dims"], base.strides, strict=True)
-            for size, target, stride in sizes:
-                made[target] = stride if size == op.attributes["shape"][target] else 0
-            return Layout(base.storage, base.offset, tuple(made))
-        case "reverse":
-            flipped = list(base.strides)
-            offset = base.offset
-            for axis in op.attributes["axes"]:
-                offset = offset + flipped[axis] * (x.type.shape[axis] - 1)
-                flipped[axis] = flipped[axis] * -1
-            return Layout(base.storage, offset, tuple(flipped))
-        case "slice":
-            starts, steps = op.attributes["starts"], op.attributes["strides"]
-            offset = base.offset
-            for start, stride in zip(starts, base.strides, strict=True):
-                offset = offset + start * stride
-            taken = [stride * step for stride, step in zip(base.strides, steps, strict=True)]
-            return Layout(base.storage, offset, tuple(taken))
-        case "reshape":
-            axes = zip(x.type.shape, base.strides, strict=True)
-            kept = iter([stride for size, stride in axes if size != 1])
-            shape = op.attributes["shape"]
-            return Layout(
-                base.storage, base.offset, tuple(0 if size == 1 else next(kept) for size in shape)
-            )
-    raise AssertionError(f"{op.name} is no view")
-
-
-def plan(
+def plan_memory(
     region: Region,
+    orders: Mapping[Region, tuple[Fusion, Order]],
     *,
     strided: Mapping[Value, tuple[Size, ...]] | None = None,
     carried: Mapping[int, int] | None = None,
 ) -> RegionPlan:
-    """The plan of a region. `strided` gives the strides of parameters that are not row-major;
-    `carried` tells which result takes the place of which parameter in the next step of a loop.
+    """The memory of a region, and of those inside of it, whose nodes are given in order. `strided`
+    gives the strides of parameters that are not row-major; `carried` tells which result takes the
+    place of which parameter in the next step of a loop.
     """
-    partition = Partition(region, strided=strided or {})
-    made = RegionPlan(region, partition)
-    made.late = {
+    plan = RegionPlan(region, *orders[region])
+    plan.late = {
         symbol.name
         for op in region.ops
         if op.definition.defines is not None
         for symbol in dims.symbols(op.attributes[op.definition.defines])
     }
-    _Planner(made, dict(strided or {}), dict(carried or {})).run()
-    return made
+    _Planner(plan, orders, dict(strided or {}), dict(carried or {})).run()
+    return plan
 
 
 class _Planner:
     def __init__(
         self,
         made: RegionPlan,
+        orders: Mapping[Region, tuple[Fusion, Order]],
         strided: dict[Value, tuple[Size, ...]],
         carried: dict[int, int],
     ) -> None:
         self.made = made
-        self.partition = made.partition
-        self.nodes = made.partition.nodes
-        followers = made.partition.followers
+        self.orders = orders
+        self.fusion = made.fusion
+        self.nodes = made.order.nodes
+        followers = made.order.consumers
         self.led: dict[Node, Node] = {
             node: product for product, chain in followers.items() for node in chain.nodes
         }
@@ -167,7 +72,7 @@ class _Planner:
                 if parameter in strided:
                     made.strided[parameter] = Layout(buffer, 0, strided[parameter])
         for number, result in enumerate(made.region.results):
-            held = self.partition.resolve(result)
+            held = self.fusion.resolve(result)
             if isinstance(held, Result) and held.type.rank and held not in self.result_of:
                 self.result_of[held] = number
 
@@ -184,15 +89,64 @@ class _Planner:
                     self._hold(node, position, target)
             if isinstance(node, OpaqueNode) and node.op.regions and node.op.name != "switch":
                 self._plan_control(node.op, position)
+            if needs_row_major(node):
+                assert isinstance(node, OpaqueNode)
+                self._pack_operands(node.op, position)
         for result in made.region.results:
-            held = self.partition.resolve(result)
+            held = self.fusion.resolve(result)
             if isinstance(held, Constant) and held.type.rank and held not in made.holders:
                 self._outside("constant", -1, held)
         self._keep_for_chains()
         for number, result in enumerate(made.region.results):
             if isinstance(result, Parameter) and self.carried.get(result) == number:
                 made.in_place.add(number)  # passed on as it is
+        self._plan_copies()
         made.bytes = assign_offsets(made.temporaries)
+
+    def _pack_operands(self, op: Op, position: int) -> None:
+        """Copies of operands that are not row-major, for ops that take them in no other way."""
+        _, count, first = _carry_of(op)
+        for number, value in enumerate(op.operands):
+            if not value.type.rank or first <= number < first + count:
+                continue
+            layout, wanted = self.made.layout(value), row_major(value.type.shape)
+            if (layout.offset == 0 and layout.strides == wanted) or self._has_copy(op, value):
+                continue
+            kind = "late" if self._is_late(bytes_of(value)) else "temporary"
+            buffer = Buffer(kind, -1, bytes_of(value), position, position, value)
+            self.made.buffers.append(buffer)
+            self.made.copies["operand", op, value] = Copy(value, layout, Layout(buffer, 0, wanted))
+
+    def _has_copy(self, op: Op, value: Value) -> bool:
+        return ("operand", op, value) in self.made.copies
+
+    def _plan_copies(self) -> None:
+        """Copies to where a result, an updated array or a loop's carry has to be."""
+        made = self.made
+        for node in self.nodes:
+            if isinstance(node, PiecewiseNode) and node.base is not None:
+                self._copy_to(("base", node), node.base, made.layout(node.result))
+        for op in made.controls:
+            _, count, first = _carry_of(op)
+            for number, operand in enumerate(op.operands[first : first + count]):
+                if operand.type.rank:
+                    home = made.layout(op.results[number]).storage
+                    target = Layout(home, 0, row_major(operand.type.shape))
+                    self._copy_to(("carry", op, number), operand, target)
+        for number, result in enumerate(made.region.results):
+            if not result.type.rank or number in made.in_place:
+                continue
+            buffer = made.holders.get(self.fusion.resolve(result))
+            if buffer is not None and buffer.kind == "result" and buffer.number == number:
+                continue
+            buffer = Buffer("result", number, bytes_of(result), 0, len(self.nodes), result)
+            target = Layout(buffer, 0, row_major(result.type.shape))
+            made.copies["result", number] = Copy(result, made.layout(result), target)
+
+    def _copy_to(self, purpose: Purpose, value: Value, target: Layout) -> None:
+        source = self.made.layout(value)
+        if source.storage is not target.storage:
+            self.made.copies[purpose] = Copy(value, source, target)
 
     def _outside(self, kind: str, number: int, value: Value) -> Buffer:
         buffer = Buffer(kind, number, bytes_of(value), -1, len(self.nodes), value)
@@ -205,8 +159,8 @@ class _Planner:
         buffer.held.append(value)
 
     def _constants(self, node: Node) -> Iterable[Value]:
-        for value in reads(self.partition, node):
-            held = self.partition.resolve(value)
+        for value in self.fusion.reads(node):
+            held = self.fusion.resolve(value)
             if isinstance(held, Constant) and held.type.rank:
                 yield held
 
@@ -214,17 +168,17 @@ class _Planner:
         last: dict[Value, int] = {}
         for position, node in enumerate(self.nodes):
             for value in self._read_by(node):
-                last[self.partition.resolve(value)] = position
+                last[self.fusion.resolve(value)] = position
         for result in self.made.region.results:
-            last[self.partition.resolve(result)] = len(self.nodes)
+            last[self.fusion.resolve(result)] = len(self.nodes)
         return last
 
     def _read_by(self, node: Node) -> list[Value]:
         """What a node reads, and with a follower what the product reads that it follows: later
         rows of it are still at work.
         """
-        mine = reads(self.partition, node)
-        return [*mine, *reads(self.partition, self.led[node])] if node in self.led else mine
+        mine = self.fusion.reads(node)
+        return [*mine, *self.fusion.reads(self.led[node])] if node in self.led else mine
 
     def _keep_for_chains(self) -> None:
         """Nodes that follow each other row by row run at once: what one of them reads or makes is
@@ -232,11 +186,11 @@ class _Planner:
         """
         holders = self.made.holders
         position = {node: number for number, node in enumerate(self.nodes)}
-        for chain in self.partition.followers.values():
+        for chain in self.made.order.consumers.values():
             end = position[chain.nodes[-1]]
             for node in chain.nodes:
-                for value in (*reads(self.partition, node), *_targets(node)):
-                    buffer = holders.get(self.partition.resolve(value))
+                for value in (*self.fusion.reads(node), *_targets(node)):
+                    buffer = holders.get(self.fusion.resolve(value))
                     if buffer is not None:
                         buffer.last = max(buffer.last, end)
 
@@ -272,7 +226,7 @@ class _Planner:
 
     def _result_of_follower(self, node: Node, position: int, target: Value) -> Buffer | None:
         """The memory of a result that a follower writes over a product that nothing else reads."""
-        chain = self.partition.followers.get(node)
+        chain = self.made.order.consumers.get(node) if isinstance(node, OpaqueNode) else None
         group = chain.nodes[0] if chain is not None else None
         if target in self.result_of or self.last.get(target) != position + 1:
             return None
@@ -283,7 +237,7 @@ class _Planner:
             is_free = number is not None and number not in self.carried.values()
             if not is_free or bytes_of(made) != bytes_of(target):
                 continue
-            if _may_overwrite(self.partition, group, target, made):
+            if _may_overwrite(self.fusion, group, target, made):
                 assert number is not None
                 end = len(self.nodes)
                 self.placed[made] = Buffer("result", number, bytes_of(made), position, end, made)
@@ -303,9 +257,7 @@ class _Planner:
         if isinstance(node, OpaqueNode):
             return self._carried_over(node.op, position, target)
         found = []
-        candidates = dict.fromkeys(
-            self.partition.resolve(value) for value in reads(self.partition, node)
-        )
+        candidates = dict.fromkeys(self.fusion.resolve(value) for value in self.fusion.reads(node))
         for value in candidates:
             buffer = self.made.holders.get(value)
             if buffer is None or value in self.made.strided or self._is_kept(node, value):
@@ -317,7 +269,7 @@ class _Planner:
                 continue
             if self.last.get(value, -1) != position or self._lives_on(buffer, value, position):
                 continue
-            if _may_overwrite(self.partition, node, value, target):
+            if _may_overwrite(self.fusion, node, value, target):
                 found.append(buffer)
         return found
 
@@ -340,14 +292,14 @@ class _Planner:
         product = self.led.get(node)
         if not isinstance(product, OpaqueNode):
             return False
-        chain = self.partition.followers[product].nodes
+        chain = self.made.order.consumers[product].nodes
         if any(value in _targets(other) for other in (product, *chain)):
             return False
         others = [other for other in (product, *chain) if other is not node]
         return product.op.name == "convolution" or any(
-            self.partition.resolve(read) is value
+            self.fusion.resolve(read) is value
             for other in others
-            for read in reads(self.partition, other)
+            for read in self.fusion.reads(other)
         )
 
     def _lives_on(self, buffer: Buffer, value: Value, position: int) -> bool:
@@ -365,7 +317,9 @@ class _Planner:
         shared = self._overwritten(op, position)
         while True:
             carried = {number: place for number, (place, _) in shared.items()}
-            bodies = tuple(plan(region, carried=carried) for region in op.regions)
+            bodies = tuple(
+                plan_memory(region, self.orders, carried=carried) for region in op.regions
+            )
             refused = [n for n in shared if any(n not in body.in_place for body in bodies)]
             if not refused:
                 break
@@ -402,7 +356,7 @@ class _Planner:
             mutable
             and len(uses) == 1
             and value not in self.made.strided
-            and not any(self.partition.resolve(o) is value for o in op.operands if o is not value)
+            and not any(self.fusion.resolve(o) is value for o in op.operands if o is not value)
             and self.last.get(value, -1) == position
             and not self._lives_on(buffer, value, position)
         )
@@ -415,7 +369,9 @@ class _Planner:
     def _plan_control(self, op: Op, position: int) -> None:
         carried, count, first = _carry_of(op)
         bodies = tuple(
-            plan(region, carried=carried if number == len(op.regions) - 1 else None)
+            plan_memory(
+                region, self.orders, carried=carried if number == len(op.regions) - 1 else None
+            )
             for number, region in enumerate(op.regions)
         )
         body = bodies[-1]
@@ -439,7 +395,7 @@ class _Planner:
         frame: Size = 0
         for each in bodies:
             frame = dims.maximum(frame, each.bytes)
-        made = ControlPlan(bodies, spare, offset, offset + frame)
+        made = ControlPlan(bodies, _carry_of(op)[1], spare, offset, offset + frame)
         if made.bytes != 0:
             kind = "late" if self._is_late(made.bytes) else "temporary"
             made.buffer = Buffer(kind, -1, made.bytes, position, position, op.results[0])
@@ -501,12 +457,12 @@ def _targets(node: Node) -> Sequence[Value]:
             return node.targets
 
 
-def _may_overwrite(partition: Partition, node: Node, value: Value, target: Value) -> bool:
+def _may_overwrite(fusion: Fusion, node: Node, value: Value, target: Value) -> bool:
     """Whether a node reads each element of an array before it writes the same place."""
     if isinstance(node, PiecewiseNode):
-        pieces = [v for group in node.groups for v in reads(partition, group)]
-        held = {partition.resolve(v) for v in pieces}
-        return node.base is not None and partition.resolve(node.base) is value and value not in held
+        pieces = [v for group in node.groups for v in fusion.reads(group)]
+        held = {fusion.resolve(v) for v in pieces}
+        return node.base is not None and fusion.resolve(node.base) is value and value not in held
     if not isinstance(node, FusionGroup) or node.in_order:
         return False
     reduces = any(isinstance(computed, Reduction) for computed in node.entries.values())
@@ -520,6 +476,6 @@ def _may_overwrite(partition: Partition, node: Node, value: Value, target: Value
     place = total(stores[0].place.indices, row_major(target.type.shape))
     return all(
         not ref.place.guards and total(ref.place.indices, row_major(ref.value.type.shape)) == place
-        for ref in partition.leaves(node)
-        if partition.resolve(ref.value) is value
+        for ref in fusion.leaves(node)
+        if fusion.resolve(ref.value) is value
     )

@@ -64,7 +64,7 @@ class _Tiles:
     together: int
 
 
-def walk(kernel: Kernel, vector: Loop | None, lanes: int) -> ReductionPlan | None:
+def tile_reduction(kernel: Kernel, vector: Loop | None, lanes: int) -> ReductionPlan | None:
     """How a kernel walks whose lanes go along a loop; None if it does each result by itself."""
     stage = _reducing(kernel)
     if stage is None:

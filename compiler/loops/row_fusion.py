@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from weft.compiler.ir import dims, dtypes
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.types import Shape
+from weft.compiler.loops.fusion import Fusion
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode
 from weft.compiler.loops.index import Index, Loop, row_major, total
 from weft.compiler.loops.inline_products import PRODUCTS
 from weft.compiler.record import record
-
-if TYPE_CHECKING:
-    from weft.compiler.loops.fuse import Partition
 
 Following: TypeAlias = "FusionGroup | OpaqueNode"
 
@@ -84,7 +82,7 @@ def rows_name(op: Op, parts: int) -> str:
 
 
 def rows_of(
-    partition: Partition, rows: Size, made: Sequence[Value], group: FusionGroup
+    fusion: Fusion, rows: Size, made: Sequence[Value], group: FusionGroup
 ) -> tuple[Loop, ...] | None:
     """The outer loops of a group that go through so many rows, in order, if all that it reads of
     what is made row by row lies in the row that it is at.
@@ -94,8 +92,8 @@ def rows_of(
     if chosen is None or group.in_order or group.is_piece:
         return None
     found = False
-    for ref in partition.leaves(group):
-        value = partition.resolve(ref.value)
+    for ref in fusion.leaves(group):
+        value = fusion.resolve(ref.value)
         if value not in made:
             continue
         columns = _columns(value.type.shape, rows)
@@ -141,9 +139,9 @@ def _lies_in_row(place: Index, loops: tuple[Loop, ...], columns: Size) -> bool:
     return Index(rest, place.constant, place.extras).lies_within(columns)
 
 
-def pools_rows(partition: Partition, rows: Size, made: Sequence[Value], op: Op) -> bool:
+def pools_rows(fusion: Fusion, rows: Size, made: Sequence[Value], op: Op) -> bool:
     """Whether the windows of an op lie in rows of an array that is made row by row."""
-    if op.name not in POOLING or partition.resolve(op.operands[0]) not in made:
+    if op.name not in POOLING or fusion.resolve(op.operands[0]) not in made:
         return False
     axes = _row_axes(op.operands[0].type.shape, rows)
     if axes is None or _row_axes(op.results[0].type.shape, rows) != axes:
@@ -159,24 +157,24 @@ def pools_rows(partition: Partition, rows: Size, made: Sequence[Value], op: Op) 
 # --- who follows --------------------------------------------------------------------------------
 
 
-def pair(partition: Partition, nodes: list[Node]) -> tuple[list[Node], dict[Node, ConsumerChain]]:
+def fuse_rows(
+    fusion: Fusion, nodes: list[Node]
+) -> tuple[list[Node], dict[OpaqueNode, ConsumerChain]]:
     """The nodes in an order in which followers come right after their products, and who follows
     whom, in order.
     """
-    from weft.compiler.loops.order import reads
-
     readers: dict[Value, list[Node]] = {}
     for node in nodes:
-        for value in reads(partition, node):
-            readers.setdefault(partition.resolve(value), []).append(node)
-    pairing = _Pairing(partition, list(nodes), readers)
-    followers: dict[Node, ConsumerChain] = {}
+        for value in fusion.reads(node):
+            readers.setdefault(fusion.resolve(value), []).append(node)
+    pairing = _Pairing(fusion, list(nodes), readers)
+    consumers: dict[OpaqueNode, ConsumerChain] = {}
     for node in nodes:
         if isinstance(node, OpaqueNode) and _is_followed(node.op):
             chain = pairing.chain(node)
             if chain.nodes:
-                followers[node] = chain
-    return pairing.order, followers
+                consumers[node] = chain
+    return pairing.order, consumers
 
 
 def _is_followed(op: Op) -> bool:
@@ -224,10 +222,8 @@ def _lines(op: Op) -> int:
 class _Pairing:
     """An order of nodes that is changed so that followers come after what they follow."""
 
-    def __init__(
-        self, partition: Partition, order: list[Node], readers: dict[Value, list[Node]]
-    ) -> None:
-        self.partition = partition
+    def __init__(self, fusion: Fusion, order: list[Node], readers: dict[Value, list[Node]]) -> None:
+        self.fusion = fusion
         self.order = order
         self.position = {node: number for number, node in enumerate(order)}
         self.readers = readers
@@ -284,20 +280,18 @@ class _Pairing:
 
     def _goes_by_rows(self, node: Following, rows: Size, made: Sequence[Value]) -> bool:
         if isinstance(node, OpaqueNode):
-            return pools_rows(self.partition, rows, made, node.op)
-        return rows_of(self.partition, rows, made, node) is not None
+            return pools_rows(self.fusion, rows, made, node.op)
+        return rows_of(self.fusion, rows, made, node) is not None
 
     def _move_together(self, chain: list[Following], node: Node, users: list[Node]) -> bool:
         """Put a node right behind a chain, or the chain right before the node, if all that they
         wait for and all that wait for them allow it.
         """
-        from weft.compiler.loops.order import sources
-
         order, position = self.order, self.position
         first, end, last = position[chain[0]], position[chain[-1]] + 1, position[node]
         if last < end:
             return False
-        if not any(end <= position[source] < last for source in sources(self.partition, node)):
+        if not any(end <= position[source] < last for source in self.fusion.sources(node)):
             self._replace(end, [node, *order[end:last]])
             return True
         if not any(end <= position[user] < last for user in users):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count
+from typing import TYPE_CHECKING
 
 from weft.compiler.ir.graph import Op
 from weft.compiler.loops.expression import (
@@ -20,6 +21,17 @@ from weft.compiler.loops.expression import (
 from weft.compiler.loops.group import Reduction
 from weft.compiler.loops.index import Guard, Index, Loop
 from weft.compiler.loops.kernel import Argument, Entry, Kernel, Load, Stage, Write
+
+if TYPE_CHECKING:
+    from weft.compiler.loops.program import LoopProgram
+
+
+def program_text(program: LoopProgram) -> str:
+    """The program as far as it is made: its graph, then the distinct kernels."""
+    parts = [program.graph.text(locations=True)]
+    if program.schedule is not None:
+        parts += [f"{c.name}\n{kernel_text(c.kernel)}" for c in program.schedule.cases.values()]
+    return "\n\n".join(parts)
 
 
 def kernel_text(kernel: Kernel) -> str:

@@ -8,7 +8,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.loops.index import Index, Loop
 from weft.compiler.loops.kernel import Entry, Kernel, Load, Stage
-from weft.compiler.loops.reduction_tiling import ReductionPlan, walk
+from weft.compiler.loops.reduction_tiling import ReductionPlan, tile_reduction
 from weft.compiler.record import record
 
 GATHERED: Final = 6.0  # cost of lanes that are read one by one, in vector loads
@@ -19,10 +19,11 @@ TILE: Final = 16  # steps of the other loop that share what they read
 
 
 @record
-class Schedule:
+class VectorPlan:
     """`along` is the loop of the lanes (None: no vectors); `lanes` counts them (0: none).
 
-    A kernel that reduces may have a `walk`, which says what a unit is and in what order it goes.
+    A kernel that reduces may have a `tiling`, which says what a work item is and in what order it
+    goes through memory.
     Otherwise `block` is how many steps of an outer `along` are one unit.
     `tile` is another outer loop, along which something is read that the lanes reach over far: some
     of its steps follow each other before the next block, while what they read is in the cache.
@@ -36,10 +37,10 @@ class Schedule:
     block: int
     tile: Loop | None = None
     squares: bool = False
-    walk: ReductionPlan | None = None
+    tiling: ReductionPlan | None = None
 
 
-def schedule(kernel: Kernel, vector_bits: int) -> Schedule:
+def vectorise(kernel: Kernel, vector_bits: int) -> VectorPlan:
     """A good way to run a kernel on registers of this width."""
     base = max(vector_bits // max(_widest(kernel), 8), 1)
     outer = _best_outer(kernel, base)
@@ -61,9 +62,8 @@ def schedule(kernel: Kernel, vector_bits: int) -> Schedule:
     squares = tile is not None and base > 1 and _goes_by_squares(kernel, chosen, tile)
     lanes = base if squares else lanes
     vector = chosen if chosen is not None else along.get(hot)
-    return Schedule(
-        along, chosen, lanes, block, tile, squares, walk(kernel, vector if lanes else None, lanes)
-    )
+    tiling = tile_reduction(kernel, vector if lanes else None, lanes)
+    return VectorPlan(along, chosen, lanes, block, tile, squares, tiling)
 
 
 def crosses(entry: Entry, along: Loop, tile: Loop) -> bool:

@@ -229,7 +229,7 @@ class CompiledFunction:
 
         call = self.signature.take_apart(args, kwargs)
         item = self._specialise(call)
-        donated = self._code(item).donated
+        donated = self._code(item).program.donated
         arrays = self._arrays(item, call)
         given = [np.asarray(array, order="C") for array in arrays]
 

@@ -25,8 +25,9 @@ from weft.runtime.signatures import Unsupported
 
 if TYPE_CHECKING:
     from weft.compiler.ir.graph import Graph
+    from weft.compiler.loops.pipeline import LoopReport
+    from weft.compiler.lower.cpu import Strides
     from weft.compiler.lower.llvm.program.module import ProgramCode
-    from weft.compiler.lower.native import Strides
 
 Array = np.ndarray[Any, Any]
 COPIED_BYTES: Final = 1 << 16  # a smaller argument is copied rather than compiled for as it lies
@@ -57,6 +58,7 @@ class CpuProgram:
         self._out_tree = out_tree
         self._programs: dict[tuple[tuple[int, Strides], ...], NativeProgram] = {}
         self._code: ProgramCode | None = None
+        self._report: LoopReport | None = None
 
     @property
     def graph(self) -> Graph:
@@ -70,6 +72,11 @@ class CpuProgram:
                 self._lower(())
             assert self._code is not None
             return self._code
+
+    @property
+    def report(self) -> LoopReport | None:
+        """What the steps to the loop program did, if it was made in this process."""
+        return self._report
 
     def __call__(self, arguments: Sequence[Array]) -> list[Array]:
         plain = [_usable(argument) for argument in arguments]
@@ -99,19 +106,18 @@ class CpuProgram:
         self._programs[strides] = NativeProgram(artifact, caller(), support)
 
     def _lower(self, key: tuple[tuple[int, Strides], ...]) -> Artifact:
-        from weft.compiler.lower import native
+        from weft.compiler.lower import cpu
 
         with uncollected():
-            artifact, code = native.lower(
-                self.graph,
+            program, report = cpu.loops(self.graph, dict(key), self.donated)
+            artifact, code = cpu.lower(
+                program,
                 compile_texts,
-                dict(key),
-                self.donated,
                 products=self._products,
                 most_parts=available_cores(),
             )
         if not key:
-            self._code = code
+            self._code, self._report = code, report
         if self._shelf is not None and self._out_tree is not None:
             self._shelf.keep(artifact, self._out_tree(), self.donated, key)
         return artifact

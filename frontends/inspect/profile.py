@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weft.compiler.abi import CLOCKS
 from weft.compiler.ir.graph import Graph
 from weft.compiler.loops.group import Node, OpaqueNode
-from weft.compiler.loops.plan_memory import RegionPlan
+from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.lower.choice import Products
 from weft.compiler.lower.steps import product_steps
 from weft.compiler.record import record
@@ -70,13 +70,12 @@ def profile(
     products: Products | None = None,
 ) -> Profile:
     """Compile the graph with clocks, and call it: `arguments` gives those of a call."""
-    from weft.compiler.lower import native
+    from weft.compiler.lower import cpu
     from weft.frontends.driver.machine_code import caller, compile_texts, support
     from weft.runtime.program import NativeProgram
 
-    artifact, code = native.lower(
-        graph, compile_texts, {}, donated, is_timed=True, products=products
-    )
+    loops, _ = cpu.loops(graph, donated=donated)
+    artifact, code = cpu.lower(loops, compile_texts, is_timed=True, products=products)
     cycles = (ctypes.c_int64 * max(len(code.clocks), 1))()
     address = ctypes.addressof(cycles)
     program = NativeProgram(artifact, caller(), support, {CLOCKS: address})
@@ -100,7 +99,7 @@ def _parts(
 ) -> Iterator[Timed]:
     """The parts of a region that runs this many times a call (None: that is not known)."""
     for node in plan.nodes:
-        if node not in taken or node in code.followed:
+        if node not in taken or node in code.schedule.by_rows:
             continue
         own = taken[node]
         if isinstance(node, OpaqueNode) and node.op in plan.controls:
@@ -111,11 +110,11 @@ def _parts(
                 yield from _parts(body, code, taken, inner)
         lines = node_lines(node, code.ways)
         if lines:
-            chain = plan.partition.followers.get(node)
+            chain = plan.order.consumers.get(node) if isinstance(node, OpaqueNode) else None
             with_it = [
-                f"; {code.followed[each]} with it: {node_lines(each, code.ways)[0]}"
+                f"; {code.schedule.by_rows[each]} with it: {node_lines(each, code.ways)[0]}"
                 for each in (chain.nodes if chain is not None else ())
-                if each in code.followed
+                if each in code.schedule.by_rows
             ]
             yield Timed("".join([lines[0], *with_it]), max(own, 0.0), _flops(node, times))
 

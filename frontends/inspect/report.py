@@ -14,8 +14,8 @@ from weft.compiler.ir.location import Location
 from weft.compiler.loops.arena import Buffer, largest_live_set
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
 from weft.compiler.loops.inline_products import PRODUCTS
+from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.parallel import frame_of_thread, steps_at_once
-from weft.compiler.loops.plan_memory import RegionPlan
 from weft.compiler.loops.text import kernel_text
 from weft.compiler.passes.layout.channels import layout_changes
 from weft.compiler.record import record
@@ -86,7 +86,7 @@ def lowered(graph: Graph, code: ProgramCode) -> Lowered:
     """The views of a program."""
     kernels = []
     program = _Text(code.module.text())
-    for _, emitted in code.kernels.values():
+    for emitted in code.kernels.values():
         functions = [
             function.text()
             for name, function in code.module.functions.items()
@@ -200,7 +200,7 @@ def explanation(code: ProgramCode) -> list[str]:
 
 def _explain_region(plan: RegionPlan, code: ProgramCode, lines: list[str], indent: str) -> None:
     for node in plan.nodes:
-        followed = code.followed.get(node)
+        followed = code.schedule.by_rows.get(node)
         with_it = "" if followed is None else f"  {followed} with it: "
         lines += [f"{indent}{with_it}{line}" for line in node_lines(node, code.ways)]
         if isinstance(node, OpaqueNode) and node.op in plan.controls:
@@ -208,7 +208,7 @@ def _explain_region(plan: RegionPlan, code: ProgramCode, lines: list[str], inden
                 _explain_region(body, code, lines, indent + "  ")
     stored = {value for value in plan.holders if isinstance(value, Result)}
     seen: set[tuple[Op, str]] = set()
-    for refusal in plan.partition.refusals:
+    for refusal in plan.fusion.refusals:
         key = (refusal.producer, refusal.reason)
         if key in seen or refusal.producer.results[0] not in stored:
             continue

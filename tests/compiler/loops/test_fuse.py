@@ -10,21 +10,20 @@ import pytest
 
 import weft as wf
 from weft.compiler.ir.dims import Size
-from weft.compiler.loops.fuse import Partition
+from weft.compiler.loops.fusion import Fusion
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode, Reduction
-from weft.compiler.loops.inline_products import spread_products
-from weft.compiler.loops.plan_memory import RegionPlan, plan
-from weft.compiler.lower.native import flatten
+from weft.compiler.loops.memory import RegionPlan
+from weft.compiler.loops.pipeline import lower_to_loops
 from weft.compiler.passes.pipeline import optimise
 
 
 def planned(function: Callable[..., Any], *specs: str) -> RegionPlan:
     graph = wf.trace(function)(*[wf.spec(text) for text in specs])
-    return plan(spread_products(flatten(optimise(graph)[0])).region)
+    return lower_to_loops(optimise(graph)[0], 32, verify=True)[0].plan
 
 
-def parted(function: Callable[..., Any], *specs: str) -> Partition:
-    return planned(function, *specs).partition
+def parted(function: Callable[..., Any], *specs: str) -> Fusion:
+    return planned(function, *specs).fusion
 
 
 def kinds(nodes: list[Node]) -> list[str]:
@@ -54,11 +53,11 @@ def layer_norm(x: Any) -> Any:
 
 @pytest.mark.parametrize("shape", ["f32[100, 64]", "f32[n, 64]", "f32[n, m]"])
 def test_softmax_is_one_kernel(shape: str) -> None:
-    assert kinds(parted(softmax, shape).nodes) == ["max+sum"]
+    assert kinds(planned(softmax, shape).nodes) == ["max+sum"]
 
 
 def test_layer_norm_is_one_kernel() -> None:
-    assert kinds(parted(layer_norm, "f32[100, 64]").nodes) == ["sum+sum"]
+    assert kinds(planned(layer_norm, "f32[100, 64]").nodes) == ["sum+sum"]
 
 
 def test_the_gradient_of_a_row_local_loss_is_one_kernel() -> None:
@@ -72,7 +71,7 @@ def test_elementwise_chains_and_views_are_one_kernel() -> None:
     def function(x: Any, y: Any) -> Any:
         return np.exp(x.T[::-1, 1:]) * y + np.sin(y[None][0])
 
-    assert kinds(parted(function, "f64[5, 7]", "f64[7, 4]").nodes) == ["map"]
+    assert kinds(planned(function, "f64[5, 7]", "f64[7, 4]").nodes) == ["map"]
 
 
 def test_a_value_with_two_readers_is_a_further_result_of_one_of_them() -> None:
@@ -113,7 +112,7 @@ def test_reductions_that_share_work_are_one_kernel() -> None:
         pairs = np.exp(x[:, None] * y[None, :])
         return np.sum(pairs, axis=1), np.sum(pairs * y, axis=1)
 
-    assert kinds(parted(function, "f64[1000]", "f64[1000]").nodes) == ["sum+sum"]
+    assert kinds(planned(function, "f64[1000]", "f64[1000]").nodes) == ["sum+sum"]
 
 
 def test_sweeps_of_a_stencil_are_stored_each() -> None:
@@ -132,7 +131,7 @@ def test_a_full_reduction_is_not_done_again_for_every_element() -> None:
     def function(x: Any) -> Any:
         return x / np.sum(x)
 
-    assert kinds(parted(function, "f64[1000, 1000]").nodes) == ["sum", "map"]
+    assert kinds(planned(function, "f64[1000, 1000]").nodes) == ["sum", "map"]
 
 
 def softmax_down(x: Any) -> Any:
@@ -141,15 +140,15 @@ def softmax_down(x: Any) -> Any:
 
 
 def test_long_columns_are_gone_through_in_the_order_of_memory() -> None:
-    assert kinds(parted(softmax_down, "f32[64, 1024]").nodes) == ["max+sum"]
-    assert kinds(parted(softmax_down, "f32[4096, 1024]").nodes) == ["max", "map", "sum", "map"]
-    assert kinds(parted(lambda x: np.sqrt(x.sum(0)), "f32[4096, 1024]").nodes) == ["sum"]
+    assert kinds(planned(softmax_down, "f32[64, 1024]").nodes) == ["max+sum"]
+    assert kinds(planned(softmax_down, "f32[4096, 1024]").nodes) == ["max", "map", "sum", "map"]
+    assert kinds(planned(lambda x: np.sqrt(x.sum(0)), "f32[4096, 1024]").nodes) == ["sum"]
 
     def highest(x: Any) -> Any:
         return x + x.argmax(0)
 
-    assert kinds(parted(highest, "f32[64, 1024]").nodes) == ["argmax"]
-    assert kinds(parted(highest, "f32[4096, 1024]").nodes) == ["argmax", "map"]
+    assert kinds(planned(highest, "f32[64, 1024]").nodes) == ["argmax"]
+    assert kinds(planned(highest, "f32[4096, 1024]").nodes) == ["argmax", "map"]
 
 
 def test_what_a_column_needs_is_not_computed_for_every_row() -> None:
@@ -165,21 +164,21 @@ def test_numbers_are_no_kernels() -> None:
     def function(x: Any, y: Any) -> Any:
         return np.exp(x) * y + x
 
-    assert kinds(parted(function, "f64[]", "f64[]").nodes) == ["number"] * 3
+    assert kinds(planned(function, "f64[]", "f64[]").nodes) == ["number"] * 3
 
 
 def test_a_fence_is_not_crossed() -> None:
     def function(x: Any) -> Any:
         return wf.fence(np.exp(x)) + 1
 
-    assert kinds(parted(function, "f64[100]").nodes) == ["map", "map"]
+    assert kinds(planned(function, "f64[100]").nodes) == ["map", "map"]
 
 
 def test_what_is_to_be_fused_is_not_stored() -> None:
     def function(x: Any, y: Any) -> Any:
         return x + wf.fuse(np.exp(y))
 
-    assert kinds(parted(function, "f64[1000, 100]", "f64[100]").nodes) == ["map"]
+    assert kinds(planned(function, "f64[1000, 100]", "f64[100]").nodes) == ["map"]
 
 
 def test_many_pieces_are_written_one_by_one() -> None:

@@ -9,12 +9,13 @@ import pytest
 
 import weft as wf
 from tests.compiler.loops.test_fuse import planned
-from weft.compiler.loops import kernel as kernels
+from weft.compiler.loops.build_kernels import build
+from weft.compiler.loops.collapse import collapse
 from weft.compiler.loops.group import FusionGroup
 from weft.compiler.loops.index import row_major
 from weft.compiler.loops.kernel import Layout
 from weft.compiler.loops.reduction_tiling import ENOUGH_UNITS, HELD, ReductionPlan
-from weft.compiler.loops.vectorise import schedule
+from weft.compiler.loops.vectorise import vectorise
 
 
 def walk_of(spec: str, axes: tuple[int, ...] | int, kind: str = "sum") -> ReductionPlan | None:
@@ -26,9 +27,8 @@ def walk_of(spec: str, axes: tuple[int, ...] | int, kind: str = "sum") -> Reduct
     def layout(value: Any, written: bool) -> Layout:
         return Layout(value, 0, row_major(value.type.shape))
 
-    order: dict[object, int] = {op: number for number, op in enumerate(plan.region.ops)}
-    kernel, _ = kernels.collapse(kernels.build(group, layout, order))
-    return schedule(kernel, 512).walk
+    kernel, _ = collapse(build(group, layout, plan.fusion.position))
+    return vectorise(kernel, 512).tiling
 
 
 def sizes(loops: Any) -> list[Any]:

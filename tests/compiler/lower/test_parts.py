@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.compiler.lower import native
+from weft.compiler.lower import cpu
 from weft.compiler.lower.llvm.emit import partition as parts
 from weft.compiler.lower.llvm.emit.function import INLINED, LARGE, UNOPTIMISED, Module, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR
@@ -105,7 +105,7 @@ def test_programs_in_parts_give_the_same_results(
         seen.append(len(texts))
         return compile_texts(texts)
 
-    artifact, _ = native.lower(wf.jit(layers).trace(x, w), compiled, most_parts=most)
+    artifact, _ = cpu.lower(cpu.loops(wf.jit(layers).trace(x, w))[0], compiled, most_parts=most)
     assert seen == [most]
     (made,) = NativeProgram(artifact, caller(), support)([x, w])
     np.testing.assert_allclose(made, whole, rtol=1e-12)

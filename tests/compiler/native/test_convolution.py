@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.compiler.lower import native
+from weft.compiler.lower import cpu
 from weft.frontends.driver.machine_code import compile_texts
 
 Array = np.ndarray[Any, Any]
@@ -100,5 +100,5 @@ def test_second_derivatives() -> None:
 
 def test_programs_that_only_convolve_use_threads() -> None:
     x, w, _ = LAYERS["3x3"]
-    artifact, _ = native.lower(wf.trace(wf.conv)(x, w), compile_texts)
+    artifact, _ = cpu.lower(cpu.loops(wf.trace(wf.conv)(x, w))[0], compile_texts)
     assert artifact.native is not None and artifact.native.is_parallel

@@ -54,7 +54,7 @@ FUNCTIONS = {
 
 def follower_of(f: Any) -> dict[Any, Any]:
     (version,) = f._cache.values()
-    found: dict[Any, Any] = version.program.code.plan.partition.followers
+    found: dict[Any, Any] = version.program.code.plan.order.consumers
     return found
 
 

@@ -57,8 +57,8 @@ SHAPES = {
 def chains(f: Any) -> list[list[str]]:
     (version,) = f._cache.values()
     code = version.program.code
-    found = code.plan.partition.followers
-    assert set(code.followed) == {node for chain in found.values() for node in chain.nodes}
+    found = code.plan.order.consumers
+    assert set(code.schedule.by_rows) == {node for chain in found.values() for node in chain.nodes}
     return [[type(node).__name__ for node in chain.nodes] for chain in found.values()]
 
 

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import weft as wf
+from weft.compiler.loops.schedule import InlineLimits
 from weft.compiler.lower.llvm import machine as driver
-from weft.compiler.lower.llvm.kernels import inline_kernel as in_place
 
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 START, RATES = np.array([1.0, 1.0, 1.0]), np.array([10.0, 28.0, 8 / 3])
@@ -84,7 +84,7 @@ def test_text_is_bounded() -> None:
 
     x = np.arange(8.0)
     text = wf.jit(long).lower(x).llvm
-    written = in_place.MOST_WORK_IN_ALL
+    written = InlineLimits().cost_of_program
     assert "call void @kernel" in text
     assert text.count(" fmul ") < written
     assert_as_reference(long, x)

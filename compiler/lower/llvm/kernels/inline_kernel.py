@@ -6,18 +6,15 @@ together with small arrays on the stack that makes registers of them (docs/compi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Final
 
-from weft.compiler.ir.dims import Size
-from weft.compiler.ir.graph import Result, Value
+from weft.compiler.ir.graph import Value
 from weft.compiler.loops.arena import ALIGNMENT
-from weft.compiler.loops.costs import own_cost
 from weft.compiler.loops.expression import Ref
 from weft.compiler.loops.index import Loop
 from weft.compiler.loops.kernel import Kernel, Write
-from weft.compiler.loops.vectorise import Schedule
+from weft.compiler.loops.vectorise import VectorPlan
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I8
@@ -25,40 +22,12 @@ from weft.compiler.lower.llvm.kernels.scope import Scope
 from weft.compiler.lower.llvm.kernels.stages import StageEmitter
 from weft.compiler.lower.llvm.kernels.values import Values
 
-MOST_STEPS: Final = 8
-MOST_OF_ONE: Final = 28  # additions of one op, all steps together: vectors do divisions at once
-MOST_WORK: Final = 256  # additions of one kernel, all steps together
-MOST_WORK_IN_ALL: Final = 4096  # of one program
-SMALL: Final = ALIGNMENT  # bytes of an array on the stack
-MOST_ON_STACK: Final = 256  # such arrays of one program
-
-_NO_LANES: Final = Schedule({}, None, 0, 1)
-
-
-def work(kernel: Kernel) -> int | None:
-    """Additions of a kernel that is short enough to be written out; None for others."""
-    sizes = [loop.size for loop in (*kernel.outer, *kernel.inner)]
-    if kernel.in_order or not all(isinstance(size, int) for size in sizes):
-        return None
-    steps = math.prod(int(size) for size in sizes if isinstance(size, int))
-    longest = max((_cost(ref) for ref in kernel.entries), default=0)
-    total = steps * kernel.weight
-    is_short = 0 < steps <= MOST_STEPS and steps * longest <= MOST_OF_ONE and total <= MOST_WORK
-    return total if is_short else None
-
-
-def _cost(ref: Ref) -> int:
-    return own_cost(ref.value.op) if isinstance(ref.value, Result) else 0
-
-
-def is_small(bytes: Size) -> bool:
-    """Whether an array is small enough for the stack."""
-    return isinstance(bytes, int) and bytes <= SMALL
+_NO_LANES: Final = VectorPlan({}, None, 0, 1)
 
 
 def on_stack(f: Function) -> V:
     """Room for a small array."""
-    return f.stack(I8, SMALL, align=ALIGNMENT)
+    return f.stack(I8, ALIGNMENT, align=ALIGNMENT)
 
 
 class InPlace(StageEmitter):

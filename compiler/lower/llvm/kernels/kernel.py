@@ -20,7 +20,8 @@ from weft.compiler.loops.expression import Ref
 from weft.compiler.loops.index import Loop
 from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.reduction_tiling import ReductionPlan
-from weft.compiler.loops.vectorise import TILE, Schedule, schedule
+from weft.compiler.loops.schedule import KernelCase
+from weft.compiler.loops.vectorise import TILE, VectorPlan
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import Element, Env, product, unpacked, unravel
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
@@ -33,7 +34,6 @@ from weft.compiler.lower.llvm.kernels.scope import Scope
 from weft.compiler.lower.llvm.kernels.stages import StageEmitter
 from weft.compiler.lower.llvm.kernels.tiled_reduction import PART_BYTES, Parts, Tile
 from weft.compiler.lower.llvm.kernels.values import Values
-from weft.compiler.lower.llvm.machine import Target
 from weft.compiler.record import record
 
 GRAIN_COST: Final = 1 << 15  # additions that one thread takes at a time
@@ -52,17 +52,25 @@ class KernelCode:
     """Emits one kernel; `name.run` is what a program calls."""
 
     module: Module
-    kernel: Kernel
-    name: str
-    target: Target
+    case: KernelCase
     sites: list[Site]
-    schedule: Schedule = field(init=False)
     parameters: Parameters = field(init=False)
-    _followers: dict[Size, str] = field(default_factory=dict)
+    _consumers: dict[Size, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.schedule = schedule(self.kernel, self.target.vector_bytes * 8)
         self.parameters = parameters_of(self.kernel)
+
+    @property
+    def name(self) -> str:
+        return self.case.name
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.case.kernel
+
+    @property
+    def schedule(self) -> VectorPlan:
+        return self.case.vectors
 
     def emit(self) -> None:
         """Define the kernel's functions in the module."""
@@ -70,8 +78,8 @@ class KernelCode:
         self._emit_run()
 
     @property
-    def walk(self) -> ReductionPlan | None:
-        return self.schedule.walk
+    def tiling(self) -> ReductionPlan | None:
+        return self.schedule.tiling
 
     # --- all units of work ---
 
@@ -86,8 +94,8 @@ class KernelCode:
         passed = list(f.arguments)
         env = Env(self.module, run, self.name, self.sites)
         partials = None
-        if self.walk is not None and self.walk.split is not None:
-            partials = env.workspace(f, sizes.operand(self._part_bytes(self.walk)))
+        if self.tiling is not None and self.tiling.split is not None:
+            partials = env.workspace(f, sizes.operand(self._part_bytes(self.tiling)))
             passed.append(partials)
         cost = self.kernel.additions(self.schedule.lanes)
         if isinstance(cost, int) and cost < PARALLEL:
@@ -99,21 +107,14 @@ class KernelCode:
             env.free(f, partials)
         f.ret()
 
-    def _part_bytes(self, walk: ReductionPlan) -> Size:
+    def _part_bytes(self, tiling: ReductionPlan) -> Size:
         """The memory of the running results of all parts."""
         results = dims.product(loop.size for loop in self.kernel.outer)
-        return walk.parts * results * (len(walk.stage.reductions) * PART_BYTES)
+        return tiling.parts * results * (len(tiling.stage.reductions) * PART_BYTES)
 
-    def follows(self, rows: Sequence[Loop]) -> bool:
-        """Whether the units of each step of some of the outer loops follow each other."""
-        plan = self.schedule
-        if self.walk is not None and (self.walk.split or set(self.walk.kept) & set(rows)):
-            return False
-        return plan.tile is None and not self.kernel.in_order and plan.outer not in rows
-
-    def emit_follower(self, captured: Sequence[V], rows: Size) -> str:
+    def emit_consumer(self, captured: Sequence[V], rows: Size) -> str:
         """Define `name.rows(run, data, begin, end)`: the units of some rows, of so many in all."""
-        name = self._followers.setdefault(rows, f"{self.name}.rows{len(self._followers)}")
+        name = self._consumers.setdefault(rows, f"{self.name}.rows{len(self._consumers)}")
         if name not in self.module.functions:
             parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
             f = self.module.function(name, VOID, parameters, internal=True, glue=True)
@@ -150,30 +151,30 @@ class KernelCode:
     def units(self, f: Function, sizes: Sizes) -> Operand:
         """How many units of work there are."""
         plan = self.schedule
-        if plan.outer is None and plan.walk is None:
+        if plan.outer is None and plan.tiling is None:
             return product(f, [sizes.operand(loop.size) for loop in self.kernel.outer])
         return product(f, self.unit_shape(f, sizes))
 
     def others(self) -> list[Loop]:
-        """The outer loops beside the one of the lanes, a tiled one last; in a walk, those that have
-        one step in a unit.
+        """The outer loops beside the one of the lanes, a tiled one last; of a tiled reduction those
+        that have one step in a work item.
         """
         plan = self.schedule
-        if plan.walk is not None:
-            return [loop for loop in self.kernel.outer if loop not in plan.walk.kept]
+        if plan.tiling is not None:
+            return [loop for loop in self.kernel.outer if loop not in plan.tiling.kept]
         rest = [loop for loop in self.kernel.outer if loop not in (plan.outer, plan.tile)]
         return [*rest, plan.tile] if plan.tile is not None else rest
 
     def unit_shape(self, f: Function, sizes: Sizes) -> list[Operand]:
         """The units of a vector loop over an outer loop: steps of the others, then blocks; a tiled
-        loop has its tiles before the blocks and the steps of a tile after them. Those of a walk:
+        loop has its tiles before the blocks and the steps of a tile after them. Those of a tiling:
         parts, steps of other loops, tiles.
         """
         plan = self.schedule
         shape = [sizes.operand(loop.size) for loop in self.others()]
-        if plan.walk is not None:
-            kept = sizes.operand(plan.walk.kept[0].size) if plan.walk.kept else 1
-            return [sizes.operand(plan.walk.parts), *shape, _blocks(f, kept, plan.walk.tile)]
+        if plan.tiling is not None:
+            kept = sizes.operand(plan.tiling.kept[0].size) if plan.tiling.kept else 1
+            return [sizes.operand(plan.tiling.parts), *shape, _blocks(f, kept, plan.tiling.tile)]
         assert plan.outer is not None
         blocks = _blocks(f, sizes.operand(plan.outer.size), self.block)
         if plan.tile is None:
@@ -207,7 +208,7 @@ class Body(StageEmitter):
     def emit(self) -> None:
         code, plan = self.code, self.plan
         declared = code.parameters.declared()
-        is_split = plan.walk is not None and plan.walk.split is not None
+        is_split = plan.tiling is not None and plan.tiling.split is not None
         extra = [("partials", PTR)] if is_split else []
         f = code.module.function(
             code.name,
@@ -219,16 +220,16 @@ class Body(StageEmitter):
         top = self._open(f, f.arguments[: len(declared)])
         begin, end = f.arguments[-2:]
         self._make_scratch(f)
-        if plan.walk is not None:
-            self.tile = Tile(self, plan.walk)
+        if plan.tiling is not None:
+            self.tile = Tile(self, plan.tiling)
         with f.range(begin, end) as unit:
             self._unit(Scope(f, top), unit)
         self._drop_scratch(f)
-        if plan.walk is not None:
+        if plan.tiling is not None:
             self.tile.free()
         f.ret()
-        if plan.walk is not None and is_split:
-            self._emit_finish(declared, plan.walk)
+        if plan.tiling is not None and is_split:
+            self._emit_finish(declared, plan.tiling)
 
     def _open(self, f: Function, arguments: Sequence[V]) -> Scope:
         run, *values = arguments
@@ -241,8 +242,8 @@ class Body(StageEmitter):
 
     def _unit(self, scope: Scope, unit: V) -> None:
         f, plan = self.f, self.plan
-        if plan.walk is not None:
-            self._tile(scope, unit, plan.walk)
+        if plan.tiling is not None:
+            self._tile(scope, unit, plan.tiling)
             return
         if plan.outer is None:
             shape = [self.sizes.operand(loop.size) for loop in self.kernel.outer]
@@ -287,31 +288,31 @@ class Body(StageEmitter):
             if stage.level == 0:
                 self._ready(scope, stage)
 
-    # --- walks ---
+    # --- tiled reductions ---
 
-    def _tile(self, scope: Scope, unit: V, walk: ReductionPlan) -> None:
-        """A unit of a walk; its running results are results, or those of a part."""
+    def _tile(self, scope: Scope, unit: V, tiling: ReductionPlan) -> None:
+        """A work item of a tiled reduction; its running results are results, or those of a part."""
         f = self.f
         shape = self.code.unit_shape(f, self.sizes)
         part, *indices, tile = map(lambda i: f.const(i, I64), unravel(f, unit, shape))
         self._enter(scope, self.code.others(), indices)
         bounds = None
-        if walk.split is not None:
-            low = part * self.sizes.value(walk.each)
-            end = low + self.sizes.value(walk.each)
-            bounds = (low, f.minimum(end, self.sizes.value(walk.split.size)))
+        if tiling.split is not None:
+            low = part * self.sizes.value(tiling.each)
+            end = low + self.sizes.value(tiling.each)
+            bounds = (low, f.minimum(end, self.sizes.value(tiling.split.size)))
 
         def then(inner: Scope, accumulators: list[Accumulator]) -> None:
-            if walk.split is not None:
-                Parts(self, walk, f.arguments[-3]).store(inner, part, accumulators)
+            if tiling.split is not None:
+                Parts(self, tiling, f.arguments[-3]).store(inner, part, accumulators)
                 return
             for each in accumulators:
                 inner.values[each.entry.ref] = each.result(False)
             self.afterwards(inner)
 
-        self.tile.emit(scope, tile * walk.tile, bounds, then)
+        self.tile.emit(scope, tile * tiling.tile, bounds, then)
 
-    def _emit_finish(self, declared: Sequence[tuple[str, Type]], walk: ReductionPlan) -> None:
+    def _emit_finish(self, declared: Sequence[tuple[str, Type]], tiling: ReductionPlan) -> None:
         """Combine the parts in order, then do what follows the reductions."""
         code = self.code
         f = code.module.function(
@@ -322,7 +323,7 @@ class Body(StageEmitter):
             parameter_attributes="noalias",
         )
         top = self._open(f, f.arguments[: len(declared)])
-        Parts(self, walk, f.arguments[-1]).combine(top, self.afterwards)
+        Parts(self, tiling, f.arguments[-1]).combine(top, self.afterwards)
         f.ret()
 
     # --- rows that several stages read ---

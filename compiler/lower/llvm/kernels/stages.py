@@ -13,7 +13,7 @@ from weft.compiler.loops.group import Reduction
 from weft.compiler.loops.index import Loop
 from weft.compiler.loops.kernel import Argument, Entry, Kernel, Load, Stage, Write
 from weft.compiler.loops.references import references
-from weft.compiler.loops.vectorise import Schedule
+from weft.compiler.loops.vectorise import VectorPlan
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
@@ -31,7 +31,7 @@ class StageEmitter:
     sizes: Sizes
     values: Values
 
-    def __init__(self, kernel: Kernel, plan: Schedule) -> None:
+    def __init__(self, kernel: Kernel, plan: VectorPlan) -> None:
         self.kernel = kernel
         self.plan = plan
         self.filled: set[Ref] = set()
@@ -127,7 +127,7 @@ class StageEmitter:
         self._ready(scope, stage)
 
         def bounds(loop: Loop) -> tuple[V, V]:
-            if part is not None and self.plan.walk and loop is self.plan.walk.split:
+            if part is not None and self.plan.tiling and loop is self.plan.tiling.split:
                 return part
             return f.const(0, I64), self.sizes.value(loop.size)
 

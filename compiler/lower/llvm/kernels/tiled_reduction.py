@@ -1,4 +1,4 @@
-"""Reductions that walk through memory in its order (`weft.compiler.loops.reduction_tiling`) as code.
+"""Tiled reductions (`weft.compiler.loops.reduction_tiling`), which go along memory, as code.
 
 The running results of a unit lie side by side. Those of parts go to memory that all units share, in
 which they are combined in order after the last one, lanes of them at once.
@@ -29,16 +29,16 @@ PART_BYTES: Final = SLOTS * SLOT_BYTES
 
 
 class Tile:
-    """A unit of a walk: some results, for all steps of the reduced loops or a part of them."""
+    """A unit of a tiling: some results, for all steps of the reduced loops or a part of them."""
 
-    def __init__(self, body: Body, walk: ReductionPlan) -> None:
-        self.body, self.walk = body, walk
-        self.f, self.stage = body.f, walk.stage
+    def __init__(self, body: Body, tiling: ReductionPlan) -> None:
+        self.body, self.tiling = body, tiling
+        self.f, self.stage = body.f, tiling.stage
         self.vector = body.plan.outer if body.plan.lanes else None
         self.across = self.stage in body.plan.along and self.vector is None
         self.lanes = body.plan.lanes
         self.held_lanes = 0 if self.across else self.lanes
-        self.count = math.prod(self._extent(loop) for loop in walk.kept)
+        self.count = math.prod(self._extent(loop) for loop in tiling.kept)
         self.rooms = [
             [self._room(x.type.element) for x in each.variables]
             for each in self._accumulators(self.held_lanes)
@@ -57,8 +57,8 @@ class Tile:
         """
         self.low, self.part = low, part
         self._clear()
-        self._go(scope, self.walk.order)
-        self._each(scope, self.walk.kept, then)
+        self._go(scope, self.tiling.order)
+        self._each(scope, self.tiling.kept, then)
 
     def free(self) -> None:
         for room in [room for rooms in self.rooms for room in rooms if self.count > 1]:
@@ -99,34 +99,34 @@ class Tile:
         """Where running results lie: lanes side by side."""
         f = self.f
         place: V = f.const(0, I64)
-        for loop in _lanes_last(self.walk.kept, self.vector):
+        for loop in _lanes_last(self.tiling.kept, self.vector):
             counter = f.const(scope.counters[loop], I64)
-            if loop is self.walk.kept[0]:
+            if loop is self.tiling.kept[0]:
                 counter = counter - self.low
             place = place * self._extent(loop) + counter
         return place
 
     def _extent(self, loop: Loop) -> int:
         """Steps of a kept loop for which there is room: whole vectors."""
-        size = self.walk.tile if loop is self.walk.kept[0] else loop.size
+        size = self.tiling.tile if loop is self.tiling.kept[0] else loop.size
         assert isinstance(size, int)
         unit = self.lanes if loop is self.vector else 1
         return -(-size // unit) * unit
 
-    # --- the walk ---
+    # --- the loops of a work item ---
 
     def _go(self, scope: Scope, loops: Sequence[Loop]) -> None:
         self.body._ready(scope, self.stage)
-        if not any(loop in self.walk.kept for loop in loops):
+        if not any(loop in self.tiling.kept for loop in loops):
             self._visit(scope, loops)
-        elif loops[0] is self.walk.gathered:
+        elif loops[0] is self.tiling.gathered:
             self._go_together(scope, loops[0], loops[1:])
         else:
             self._along(scope, loops[0], lambda inner: self._go(inner, loops[1:]))
 
     def _go_together(self, scope: Scope, loop: Loop, rest: Sequence[Loop]) -> None:
         """Several steps of a reduced loop at a time, then those that are left."""
-        f, count = self.f, self.walk.together
+        f, count = self.f, self.tiling.together
         low, high = self._bounds(loop)
         whole = low + f.divide(high - low, count) * count
         with f.range(low, whole, count) as first:
@@ -146,7 +146,7 @@ class Tile:
         entered = self._accumulators(self.lanes) if self.across else held
         vector = self.body.plan.along.get(self.stage) if self.across else None
         plain = [loop for loop in loops if loop is not vector]
-        gathered, scopes = self.walk.gathered, [scope]
+        gathered, scopes = self.tiling.gathered, [scope]
         if gathered is not None:
             scopes = [scope.inside(gathered, step) for step in self._steps]
         for inner in scopes:
@@ -180,11 +180,11 @@ class Tile:
 
     def _bounds(self, loop: Loop) -> tuple[V, V]:
         f, size = self.f, self.body.sizes.value(loop.size)
-        if self.walk.kept and loop is self.walk.kept[0]:
-            end = self.low + self.walk.tile
-            is_whole = dims.is_divisible(loop.size, self.walk.tile)
+        if self.tiling.kept and loop is self.tiling.kept[0]:
+            end = self.low + self.tiling.tile
+            is_whole = dims.is_divisible(loop.size, self.tiling.tile)
             return self.low, end if is_whole else f.minimum(end, size)
-        if loop is self.walk.split and self.part is not None:
+        if loop is self.tiling.split and self.part is not None:
             return self.part
         return f.const(0, I64), size
 
@@ -192,8 +192,8 @@ class Tile:
 class Parts:
     """The running results of all parts: for each reduction and part, those of all results."""
 
-    def __init__(self, body: Body, walk: ReductionPlan, memory: V) -> None:
-        self.body, self.walk, self.memory = body, walk, memory
+    def __init__(self, body: Body, tiling: ReductionPlan, memory: V) -> None:
+        self.body, self.tiling, self.memory = body, tiling, memory
         self.f = body.f
         vector = body.plan.outer
         if vector is None and body.kernel.outer:
@@ -230,9 +230,9 @@ class Parts:
 
     def _combine_one(self, scope: Scope) -> None:
         f = self.f
-        for number, entry in enumerate(self.walk.stage.reductions):
+        for number, entry in enumerate(self.tiling.stage.reductions):
             total = Accumulator(f, entry, scope.lanes)
-            with f.range(0, self.body.sizes.value(self.walk.parts)) as part:
+            with f.range(0, self.body.sizes.value(self.tiling.parts)) as part:
                 place = self._address(scope, part).base
                 state = []
                 for slot, variable in enumerate(total.variables):
@@ -245,7 +245,7 @@ class Parts:
         """The memory of one of the values that a reduction holds."""
         f, sizes = self.f, self.body.sizes
         results = product(f, [sizes.operand(loop.size) for loop in self.loops])
-        each = f.mul(sizes.value(self.walk.parts), results) * SLOT_BYTES
+        each = f.mul(sizes.value(self.tiling.parts), results) * SLOT_BYTES
         return f.offset(self.memory, each * (number * SLOTS + slot))
 
     def _address(self, scope: Scope, part: V) -> memory.Address:

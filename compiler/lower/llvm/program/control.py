@@ -10,17 +10,13 @@ from weft.compiler.abi import Run
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
-from weft.compiler.loops.arena import Buffer
-from weft.compiler.loops.group import OpaqueNode
-from weft.compiler.loops.index import row_major
-from weft.compiler.loops.kernel import Layout
-from weft.compiler.loops.parallel import steps_at_once
-from weft.compiler.loops.plan_memory import ControlPlan, RegionPlan, bytes_of
+from weft.compiler.loops.estimates import bytes_of
+from weft.compiler.loops.memory import ControlPlan
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V, Variable
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
-from weft.compiler.lower.llvm.kernels import inline_kernel as in_place
+from weft.compiler.lower.llvm.kernels import inline_kernel
 from weft.compiler.lower.llvm.support import atomics
 
 if TYPE_CHECKING:
@@ -81,8 +77,8 @@ class _Small(_Array):
     def __init__(self, f: Function, home: V, bytes: Operand, *, is_changed: bool) -> None:
         super().__init__(f, home, None)
         self.bytes = bytes
-        self.held = in_place.on_stack(f)
-        self.next = self.held if is_changed else in_place.on_stack(f)
+        self.held = inline_kernel.on_stack(f)
+        self.next = self.held if is_changed else inline_kernel.on_stack(f)
         copy_bytes(f, self.held, home, bytes)
 
     def get(self) -> V:
@@ -123,39 +119,20 @@ def _carries(
 ) -> list[Carry]:
     """The carry of a loop at its start: in the results' memory, or in variables."""
     made: list[Carry] = []
-    body = plan.bodies[-1]
-    parameters = body.region.parameters[op.attributes["n_consts"] :]
     for number, operand in enumerate(operands):
         if not operand.type.rank:
             made.append(_Number(code.f, operand, code.number(operand)))
             continue
-        result = op.results[number]
-        layout = code.plan.layout(result)
-        assert isinstance(layout.storage, Buffer)
-        home = code.pointer(layout.storage)
-        source = code.plan.layout(operand)
-        if source.storage is not layout.storage:
-            code.copy(operand, source, Layout(layout.storage, 0, row_major(operand.type.shape)))
+        home = code.row_major(op.results[number])
+        code.copy("carry", op, number)
         spare = plan.spare.get(number)
-        is_handed = _is_handed(body, parameters[number], body.region.results[number])
-        if not is_handed and code.program.takes_stack(bytes_of(operand)):
+        if (op, number) in code.schedule.stack_carries:
             bytes = code.sizes.operand(bytes_of(operand))
             made.append(_Small(code.f, home, bytes, is_changed=spare is None))
             continue
         other = None if spare is None else code.f.offset(memory, code.sizes.operand(spare))
         made.append(_Array(code.f, home, other))
     return made
-
-
-def _is_handed(body: RegionPlan, parameter: Value, result: Value) -> bool:
-    """Whether a routine has the memory of what a loop carries, which is then in no register."""
-    held = {body.partition.resolve(value) for value in (parameter, result)}
-    return any(
-        body.partition.resolve(value) in held
-        for node in body.nodes
-        if isinstance(node, OpaqueNode)
-        for value in (*node.op.operands, *node.op.results)
-    )
 
 
 def _finish(code: RegionCode, op: Op, carries: Sequence[Carry]) -> None:
@@ -175,9 +152,12 @@ def _advance(carries: Sequence[Carry], results: Sequence[Element | None]) -> Non
             carry.advance()
 
 
-def _given(code: RegionCode, values: Sequence[Value]) -> list[V | Element]:
+def _given(code: RegionCode, op: Op, values: Sequence[Value]) -> list[V | Element]:
     """Operands that do not change: numbers, or pointers to rows."""
-    return [code.row_major(value) if value.type.rank else code.number(value) for value in values]
+    return [
+        code.packed_operand(op, value) if value.type.rank else code.number(value)
+        for value in values
+    ]
 
 
 def _watch(code: RegionCode, counter: V) -> V:
@@ -198,13 +178,13 @@ def _scan(code: RegionCode, op: Op) -> None:
     memory = _frame(code, plan)
     carries = _carries(code, plan, op, carry, memory)
     arrays = _ScanArrays(
-        _given(code, op.operands[:n_consts]),
-        [code.row_major(sequence) for sequence in op.operands[n_consts + n_carry :]],
+        _given(code, op, op.operands[:n_consts]),
+        [code.packed_operand(op, rows) for rows in op.operands[n_consts + n_carry :]],
         [code.row_major(stack) for stack in op.results[n_carry:]],
     )
     frame = code.f.offset(memory, code.sizes.operand(plan.frame))
     length = code.sizes.value(op.attributes["length"])
-    grain = steps_at_once(op)
+    grain = code.schedule.parallel.get(op)
     if grain is not None:
         _scan_at_once(code, op, plan, arrays, frame, length, grain)
         return
@@ -362,7 +342,7 @@ def _while(code: RegionCode, op: Op) -> None:
     condition_plan, body_plan = plan.bodies
     memory = _frame(code, plan)
     carries = _carries(code, plan, op, carry, memory)
-    fixed = _given(code, consts)
+    fixed = _given(code, op, consts)
     frame = f.offset(memory, code.sizes.operand(plan.frame))
     records = [_Record(code, step) for step in body_plan.region.results[len(carry) :]]
     counter = f.variable(f.const(0, I64))
@@ -413,7 +393,7 @@ def _switch(code: RegionCode, op: Op) -> None:
     chosen = code.number(index)
     assert isinstance(chosen, V)
     position = _clamped(f, chosen, len(op.regions))
-    given = _given(code, operands)
+    given = _given(code, op, operands)
     memory = _frame(code, plan)
     targets = [code.row_major(result) if result.type.rank else None for result in op.results]
     outs: list[_Number | None] = [
@@ -458,7 +438,9 @@ def _host_call(code: RegionCode, op: Op) -> None:
     """
     f = code.f
     site = code.program.host(op)
-    operands = [code.row_major(v) if v.type.rank else code.array(v).pointer for v in op.operands]
+    operands = [
+        code.packed_operand(op, v) if v.type.rank else code.array(v).pointer for v in op.operands
+    ]
     results = []
     for result in op.results:
         if not result.type.rank:

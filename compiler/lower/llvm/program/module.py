@@ -4,13 +4,13 @@
     i64 arena_bytes(ptr numbers)
 
 `arguments` points to the data of parameters, `numbers` to the values of symbols and strides,
-`results` to where results go. The result of an array whose size only the run tells is made
-on the heap and its address written there; the symbols it depends on are written to `numbers`.
+`results` to where results go. The result of an array whose size is known only at run time is
+made on the heap and its address written there; the symbols it depends on are written to `numbers`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,19 +20,16 @@ import numpy as np
 from weft.compiler.abi import BLAS_THREADS, CLOCKS, PARALLEL, Run
 from weft.compiler.artifact import Site
 from weft.compiler.ir import dims
-from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Constant, Graph, Op, Value
 from weft.compiler.loops.group import Node
-from weft.compiler.loops.kernel import Kernel
-from weft.compiler.loops.plan_memory import RegionPlan, plan
-from weft.compiler.loops.text import kernel_text
+from weft.compiler.loops.memory import RegionPlan
+from weft.compiler.loops.program import LoopProgram
+from weft.compiler.loops.schedule import KernelCase, Schedule
 from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
-from weft.compiler.lower.llvm.kernels.inline_kernel import MOST_ON_STACK, is_small
 from weft.compiler.lower.llvm.kernels.kernel import KernelCode
-from weft.compiler.lower.llvm.machine import Target
 from weft.compiler.lower.llvm.program.region import RegionCode
 from weft.compiler.lower.llvm.support import atomics
 from weft.compiler.record import record
@@ -51,29 +48,32 @@ class HostSite:
 class ProgramCode:
     """A module under construction, and what is known about the program besides its code."""
 
-    graph: Graph
-    target: Target
-    strided: Mapping[Value, tuple[Size, ...]]
-    donated: Mapping[int, int]
+    program: LoopProgram
     is_timed: bool = False
     products: Products = field(default_factory=Products)
     module: Module = field(default_factory=Module)
     sites: list[Site] = field(default_factory=list)
     hosts: list[HostSite] = field(default_factory=list)
     constants: dict[Constant, int] = field(default_factory=dict)
-    kernels: dict[str, tuple[str, KernelCode]] = field(default_factory=dict)
+    kernels: dict[str, KernelCode] = field(default_factory=dict)  # by name
     routines: dict[str, str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)  # by the names of routines
     ways: dict[Op, str] = field(default_factory=dict)
     clocks: dict[Node, int] = field(default_factory=dict)
-    followed: dict[Node, str] = field(default_factory=dict)  # followers, and by what they go
     chains: dict[tuple[str, ...], str] = field(default_factory=dict)
-    written_out: int = 0  # additions of kernels that are written in place
-    on_stack: int = 0  # small arrays
-    plan: RegionPlan = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.plan = plan(self.graph.region, strided=self.strided, carried=self.donated)
+    @property
+    def graph(self) -> Graph:
+        """The graph that was lowered, in the forms that loops have."""
+        return self.program.graph
+
+    @property
+    def plan(self) -> RegionPlan:
+        return self.program.plan
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.program.scheduled
 
     # --- numbers ---
 
@@ -81,7 +81,7 @@ class ProgramCode:
     def symbols(self) -> list[str]:
         """The names of the numbers that the entry is given, then of those it gives back."""
         names = [symbol.name for symbol in self.graph.symbols]
-        for strides in self.strided.values():
+        for strides in self.program.strides.values():
             for stride in strides:
                 if not isinstance(stride, int):
                     names += [symbol.name for symbol in dims.symbols(stride)]
@@ -133,7 +133,7 @@ class ProgramCode:
         f.ret(f.load(f.element(run, I64, int(Run.ERROR)), I64))
 
     def is_late(self, result: Value) -> bool:
-        """Whether only the run tells the size of a result."""
+        """Whether the size of a result is known only at run time."""
         return any(
             symbol.name in self.plan.late
             for size in result.type.shape
@@ -158,22 +158,13 @@ class ProgramCode:
         """The number of a constant in the table that the runtime links in."""
         return self.constants.setdefault(value, len(self.constants))
 
-    def kernel(self, kernel: Kernel) -> KernelCode:
-        """The code of a kernel; equal kernels are emitted once."""
-        key = kernel_text(kernel)
-        if key not in self.kernels:
-            name = f"kernel{len(self.kernels)}"
-            code = KernelCode(self.module, kernel, name, self.target, self.sites)
+    def kernel(self, case: KernelCase) -> KernelCode:
+        """The code of a kernel, which is emitted when it is first asked for."""
+        if case.name not in self.kernels:
+            code = KernelCode(self.module, case, self.sites)
             code.emit()
-            self.kernels[key] = (name, code)
-        return self.kernels[key][1]
-
-    def takes_stack(self, bytes: Size) -> bool:
-        """Whether an array goes to the stack: it is small, and there are not too many."""
-        if not is_small(bytes) or self.on_stack == MOST_ON_STACK:
-            return False
-        self.on_stack += 1
-        return True
+            self.kernels[case.name] = code
+        return self.kernels[case.name]
 
     def host(self, op: Op) -> int:
         """The number of a call to the host."""
@@ -212,19 +203,11 @@ class ProgramCode:
 
 
 def emit_program(
-    graph: Graph,
-    target: Target,
-    strided: Mapping[Value, tuple[Size, ...]] | None = None,
-    donated: Mapping[int, int] | None = None,
-    *,
-    is_timed: bool = False,
-    products: Products | None = None,
+    program: LoopProgram, *, is_timed: bool = False, products: Products | None = None
 ) -> ProgramCode:
-    """The LLVM module of a graph, and what goes with it. `strided` gives the strides of parameters
-    that are not row-major, `donated` which results may take the memory of which parameters; a timed
-    program counts the time of each node; `products` says how matrices are multiplied.
+    """The LLVM module of a loop program, and what goes with it. A timed program counts the time of
+    each node; `products` says how matrices are multiplied.
     """
-    choice = products or Products()
-    code = ProgramCode(graph, target, strided or {}, donated or {}, is_timed, choice)
+    code = ProgramCode(program, is_timed, products or Products())
     code.emit()
     return code

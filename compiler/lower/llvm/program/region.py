@@ -15,20 +15,18 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Constant, Op, Value
-from weft.compiler.loops import kernel as kernels
 from weft.compiler.loops.arena import Buffer
-from weft.compiler.loops.expression import Ref
-from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode, Store
-from weft.compiler.loops.index import Loop, over, row_major
-from weft.compiler.loops.kernel import Kernel, Layout
-from weft.compiler.loops.plan_memory import RegionPlan, bytes_of
-from weft.compiler.loops.row_fusion import rows_name, rows_of
+from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
+from weft.compiler.loops.index import row_major
+from weft.compiler.loops.kernel import Kernel
+from weft.compiler.loops.memory import Copy, RegionPlan
+from weft.compiler.loops.schedule import Task
 from weft.compiler.lower.llvm import routines, scalar
 from weft.compiler.lower.llvm.emit.arrays import Array, Element, Env, Follower, Part, packed
 from weft.compiler.lower.llvm.emit.dimensions import Sizes, names
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
-from weft.compiler.lower.llvm.kernels import inline_kernel as in_place
+from weft.compiler.lower.llvm.kernels import inline_kernel
 from weft.compiler.lower.llvm.kernels.inline_kernel import InPlace
 from weft.compiler.lower.llvm.kernels.kernel import KernelCode
 from weft.compiler.lower.llvm.kernels.values import Values
@@ -66,7 +64,9 @@ class RegionCode:
         self.slots: dict[Value, V] = {}
         self.heap: list[V] = []
         self.late_results: V | None = None
-        self._order: dict[object, int] = {op: number for number, op in enumerate(plan.region.ops)}
+        self.schedule = program.schedule
+        assert program.program.kernels is not None
+        self.built = program.program.kernels
 
     def nested(self, plan: RegionPlan, frame: V, *, is_loop: bool) -> RegionCode:
         """The code of a region inside of this one."""
@@ -112,27 +112,19 @@ class RegionCode:
     def _result(self, number: int, result: Value) -> Element | None:
         if not result.type.rank:
             return self.number(result)
-        held = self.plan.partition.resolve(result)
-        buffer = self.plan.holders.get(held)
-        if buffer is not None and buffer.kind == "result" and buffer.number == number:
-            return None
-        if number in self.plan.in_place:
-            return None
-        layout = self.plan.layout(result)
-        target = Buffer("result", number, bytes_of(result), 0, 0, result)
-        self.copy(result, layout, Layout(target, 0, row_major(result.type.shape)))
+        self.copy("result", number)
         return None
 
     def _node(self, node: Node) -> None:
         match node:
-            case FusionGroup() | OpaqueNode() if node in self.program.followed:
+            case FusionGroup() | OpaqueNode() if node in self.schedule.by_rows:
                 return
             case FusionGroup():
                 self._group(node)
             case PiecewiseNode():
-                self._assembly(node)
+                self._piecewise(node)
             case OpaqueNode():
-                self._single(node)
+                self._opaque(node)
 
     # --- numbers ---
 
@@ -170,8 +162,8 @@ class RegionCode:
         f = self.f
         match buffer.kind:
             case "temporary":
-                if self.is_repeated and self.program.takes_stack(buffer.bytes):
-                    return in_place.on_stack(f)
+                if buffer in self.schedule.stack:
+                    return inline_kernel.on_stack(f)
                 return f.offset(self.frame, self.sizes.operand(buffer.offset))
             case "constant":
                 assert isinstance(buffer.value, Constant)
@@ -218,58 +210,48 @@ class RegionCode:
         return base if layout.offset == 0 else base.moved(f, self.sizes.operand(layout.offset))
 
     def row_major(self, value: Value) -> V:
-        """The pointer to an array's elements in row-major order; copied where they are not."""
+        """The pointer to the elements of an array that is row-major."""
         layout = self.plan.layout(value)
         assert isinstance(layout.storage, Buffer)
-        if layout.offset == 0 and layout.strides == row_major(value.type.shape):
-            return self.pointer(layout.storage)
-        target = Buffer("late", -1, bytes_of(value), 0, 0, value)
-        self.copy(value, layout, Layout(target, 0, row_major(value.type.shape)))
-        return self.pointer(target)
+        return self.pointer(layout.storage)
 
-    def copy(self, value: Value, source: Layout, target: Layout) -> None:
-        """Copy an array from one layout to another."""
-        loops = tuple(Loop(size) for size in value.type.shape)
-        group = FusionGroup(loops, 0)
-        ref = Ref(value, over(loops))
-        group.stores.append(Store(ref, value, ref.place))
-        made = kernels.build(group, lambda _, written: target if written else source, {})
-        kernel = kernels.collapse(made)[0]
-        if self._fits(kernel):
-            self._write_out(kernel)
-        else:
-            self._run(kernel)
+    def packed_operand(self, op: Op, value: Value) -> V:
+        """The pointer to an operand in row-major order, copied where it is not."""
+        copy = self.copy("operand", op, value)
+        if copy is None:
+            return self.row_major(value)
+        assert isinstance(copy.target.storage, Buffer)
+        return self.pointer(copy.target.storage)
+
+    def copy(self, *purpose: object) -> Copy | None:
+        """Copy what the plan wants copied for a purpose, if it does."""
+        copy = self.plan.copies.get(purpose)
+        if copy is not None:
+            self._kernel(self.built.of_copy[copy])
+        return copy
 
     # --- groups ---
 
     def _group(self, group: FusionGroup) -> None:
-        kernel = kernels.build(group, self._layout, self._order)
-        if not _has_loops(group):
-            self._write_out(kernel)
-            return
-        kernel = kernels.collapse(kernel)[0]
-        if self.is_repeated and self._fits(kernel):
-            self._write_out(kernel)
+        kernel = self.built.of_group[group]
+        if kernel in self.schedule.inlined:
+            self._write_inline(kernel)
             return
         numbers = [target for target in group.targets if not target.type.rank]
         for target in numbers:
             self.slots[target] = self.slot(target.type.dtype)
-        self._run(kernel)
+        self._call_kernel(kernel)
         for target in numbers:
             self.numbers[target] = self.load_number(self.slots[target], target.type.dtype)
 
-    def _fits(self, kernel: Kernel) -> bool:
-        """Whether a kernel may be written out rather than called: it has few steps, and those
-        before it have left room in the program.
-        """
-        work = in_place.work(kernel)
-        if work is None or self.program.written_out + work > in_place.MOST_WORK_IN_ALL:
-            return False
-        self.program.written_out += work
-        return True
+    def _kernel(self, kernel: Kernel) -> None:
+        if kernel in self.schedule.inlined:
+            self._write_inline(kernel)
+        else:
+            self._call_kernel(kernel)
 
-    def _write_out(self, kernel: Kernel) -> None:
-        """Write a kernel in place."""
+    def _write_inline(self, kernel: Kernel) -> None:
+        """Write a kernel where it stands."""
         pointers: list[V] = []
         for storage, _ in kernel.arrays:
             is_number = isinstance(storage, tuple)
@@ -278,20 +260,15 @@ class RegionCode:
         values = Values(self.f, self.env, self.sizes, pointers, arguments)
         self.numbers.update(InPlace(kernel, values).emit())
 
-    def _layout(self, value: Value, written: bool) -> Layout | None:
-        if value.type.rank:
-            return self.plan.layout(value)
-        return Layout(("slot", value), 0, ()) if written else None
-
     def _storage_pointer(self, storage: object) -> V:
         if isinstance(storage, Buffer):
             return self.pointer(storage)
         assert isinstance(storage, tuple)
         return self.slots[storage[1]]
 
-    def _run(self, kernel: Kernel) -> None:
+    def _call_kernel(self, kernel: Kernel) -> None:
         """Call a kernel."""
-        code = self.program.kernel(kernel)
+        code = self.program.kernel(self.schedule.case_of[kernel])
         self.f.call(f"{code.name}.run", VOID, [self.run, *self._passed(kernel, code)])
 
     def _passed(self, kernel: Kernel, code: KernelCode) -> list[V]:
@@ -302,43 +279,27 @@ class RegionCode:
             passed += element if isinstance(element, tuple) else (element,)
         return passed + [self.sizes.symbols[name] for name in code.parameters.symbols]
 
-    # --- followers ---
+    # --- consumers of rows ---
 
-    def _follower(self, node: OpaqueNode) -> Follower | None:
+    def _consumer(self, node: OpaqueNode) -> Follower | None:
         """What goes on with the rows of a product, if something does: one task, or several one
         after the other.
         """
-        chain = self.plan.partition.followers.get(node)
+        chain = self.schedule.chains.get(node)
         if chain is None:
             return None
-        rows = chain.rows
-        made: list[Value] = list(node.op.results)
-        tasks: list[Follower] = []
-        for each in chain.nodes:
-            task: Follower | None
-            if isinstance(each, FusionGroup):
-                task = self._kernel_task(each, rows, made)
-            else:
-                task = self._routine_task(each, rows)
-            if task is None:
-                break
-            tasks.append(task)
-            made += each.targets if isinstance(each, FusionGroup) else each.op.results
-            self.program.followed[each] = rows_name(node.op, chain.parts)
-        return replace(self._one_task(tasks), parts=chain.parts) if tasks else None
+        tasks = [self._task(task, chain.rows) for task in chain.tasks]
+        return replace(self._one_task(tasks), parts=chain.parts)
 
-    def _kernel_task(self, group: FusionGroup, rows: Size, made: list[Value]) -> Follower | None:
-        """A kernel as a task, unless its units are not in the order of the rows."""
-        loops = rows_of(self.plan.partition, rows, made, group)
-        assert loops is not None
-        kernel = kernels.build(group, self._layout, self._order)
-        kernel, loops = kernels.collapse(kernel, loops)
-        code = self.program.kernel(kernel)
-        if not code.follows(loops):
-            return None
-        passed = self._passed(kernel, code)
-        task = code.emit_follower(passed, dims.product(loop.size for loop in loops))
-        return Follower(V(self.f, f"@{task}", PTR), packed(self.f, passed))
+    def _task(self, task: Task, rows: Size) -> Follower:
+        if task.kernel is None:
+            assert isinstance(task.node, OpaqueNode)
+            return self._routine_task(task.node, rows)
+        assert task.case is not None
+        code = self.program.kernel(task.case)
+        passed = self._passed(task.kernel, code)
+        name = code.emit_consumer(passed, dims.product(loop.size for loop in task.rows))
+        return Follower(V(self.f, f"@{name}", PTR), packed(self.f, passed))
 
     def _routine_task(self, node: OpaqueNode, rows: Size) -> Follower:
         """A routine as a task, for as many rows as it is told."""
@@ -369,18 +330,14 @@ class RegionCode:
         data = packed(self.f, [task.data for task in tasks])
         return Follower(V(self.f, f"@{name}", PTR), data)
 
-    def _assembly(self, node: PiecewiseNode) -> None:
-        base = node.base
-        if base is not None:
-            source, target = self.plan.layout(base), self.plan.layout(node.result)
-            if source.storage is not target.storage:
-                self.copy(base, source, target)
+    def _piecewise(self, node: PiecewiseNode) -> None:
+        self.copy("base", node)
         for group in node.groups:
             self._group(group)
 
-    # --- single ops ---
+    # --- ops that are nodes of their own ---
 
-    def _single(self, node: OpaqueNode) -> None:
+    def _opaque(self, node: OpaqueNode) -> None:
         from weft.compiler.lower.llvm.program import control
 
         op = node.op
@@ -394,7 +351,7 @@ class RegionCode:
             if not result.type.rank:
                 self.slots[result] = self.slot(result.type.dtype)
         results = [self.array(result) for result in op.results]
-        self._call_routine(op, operands, results, self._follower(node))
+        self._call_routine(op, operands, results, self._consumer(node))
         for result in op.results:
             if not result.type.rank:
                 self.numbers[result] = self.load_number(self.slots[result], result.type.dtype)
@@ -532,8 +489,3 @@ def _routine_key(op: Op, strides: Sequence[tuple[Size, ...]]) -> str:
     attributes = [f"{name}={kinds[name].format(value)}" for name, value in op.attributes.items()]
     types = [str(value.type) for value in (*op.operands, *op.results)]
     return f"{op.name} {attributes} {types} {strides}"
-
-
-def _has_loops(group: FusionGroup) -> bool:
-    loops = [*group.loops, *(loop for loops in group.reduce_loops.values() for loop in loops)]
-    return any(loop.size != 1 for loop in loops) or bool(group.reduce_loops)

@@ -1,0 +1,117 @@
+"""Lowering to native code for this machine's CPU: a graph as a loop program, its LLVM text, machine
+code, and what goes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from weft.compiler.artifact import Artifact, HostCall, Native, signature_of
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Size
+from weft.compiler.ir.errors import WeftError
+from weft.compiler.ir.graph import Graph, Op
+from weft.compiler.loops.pipeline import LoopReport, lower_to_loops
+from weft.compiler.loops.program import LoopProgram
+from weft.compiler.lower.choice import Products
+from weft.compiler.ops import control
+
+if TYPE_CHECKING:
+    from weft.compiler.lower.llvm.program.module import ProgramCode
+
+Array = np.ndarray[Any, Any]
+# How functions begin that are linked in.
+IMPORTS: Final = ("scipy_", "weft_gemm_", "weft_tile_", "weft_conv_")
+# Element strides of a parameter that is not row-major: 0 and 1 are known, None at run time only.
+Strides: TypeAlias = "tuple[int | None, ...]"
+
+
+def loops(
+    graph: Graph,
+    strides: Mapping[int, Strides] | None = None,
+    donated: Mapping[int, int] | None = None,
+    *,
+    verify: bool = False,
+) -> tuple[LoopProgram, LoopReport]:
+    """The graph as a loop program for this machine. `strides` tells how parameters lie in memory
+    that are not row-major; `donated` which results may be written over which parameters.
+    """
+    from weft.compiler.lower.llvm.machine import host
+
+    symbolic = {number: _symbolic(number, kinds) for number, kinds in (strides or {}).items()}
+    return lower_to_loops(graph, host().vector_bytes, symbolic, donated, verify=verify)
+
+
+def lower(
+    program: LoopProgram,
+    compile_texts: Callable[[Sequence[str]], Sequence[bytes]],
+    *,
+    is_timed: bool = False,
+    products: Products | None = None,
+    most_parts: int = 1,
+) -> tuple[Artifact, ProgramCode]:
+    """The program as machine code made by `compile_texts`, and what was emitted, for inspection.
+
+    `products` tells how matrices are to be multiplied; `most_parts` how many texts the code may be
+    divided into; a timed program counts the time of each node.
+    """
+    from weft.compiler.lower.llvm.program.module import emit_program
+
+    code = emit_program(program, is_timed=is_timed, products=products)
+    graph = program.graph
+    native = Native(
+        code=tuple(compile_texts(code.module.texts(most_parts))),
+        constants=tuple(np.ascontiguousarray(c.array) for c in code.constants),
+        symbols=tuple(code.symbols),
+        strides=tuple(
+            (f"stride.{number}.{axis}", number, axis)
+            for number, strides in program.strides.items()
+            for axis, stride in enumerate(strides)
+            if not isinstance(stride, int)
+        ),
+        defined=tuple(code.defined),
+        late=tuple(code.is_late(result) for result in graph.results),
+        imports=tuple(name for prefix in IMPORTS for name in code.module.outside(prefix)),
+        sites=tuple(code.sites),
+        hosts=tuple(_host_call(site.op) for site in code.hosts),
+        in_place={number: program.donated[number] for number in program.plan.in_place},
+        is_parallel=code.has_parallel_code,
+        is_long=code.has_parallel_code or _has_loops(graph) or bool(code.routines),
+    )
+    return Artifact(graph.name, "cpu", signature_of(graph), None, native), code
+
+
+def _has_loops(graph: Graph) -> bool:
+    return any(op.regions for op in graph.ops) or any(op.name == "host_call" for op in graph.ops)
+
+
+def _symbolic(number: int, kinds: Strides) -> tuple[Size, ...]:
+    return tuple(
+        dims.symbol(f"stride.{number}.{axis}", lower=-(1 << 60)) if kind is None else kind
+        for axis, kind in enumerate(kinds)
+    )
+
+
+def _host_call(op: Op) -> HostCall:
+    def run(*operands: Array) -> Sequence[Array]:
+        types = [
+            result.type.with_shape(array.shape)
+            for result, array in zip(op.results, operands[len(op.operands) :], strict=True)
+        ]
+        attributes = {**op.attributes, "results": tuple(types)}
+        try:
+            made: Sequence[Array] = control.host_call.reference(
+                *operands[: len(op.operands)], **attributes
+            )
+        except WeftError as error:
+            raise error.at(op.location, op.name) from error.__cause__
+        return made
+
+    return HostCall(
+        tuple(operand.type for operand in op.operands),
+        tuple(result.type for result in op.results),
+        run,
+    )
