@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.graph import Graph, Value
@@ -19,9 +19,10 @@ from weft.frontends.tracing.trace import Trace
 
 LARGEST = 500
 
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+# A busy machine may take any time for a case.
+settings.register_profile("weft", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("weft"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "weft")
 
 
 @pytest.fixture(autouse=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import asked_threads, pages, peers, registry, runner, tables, worker
-from benchmarks.measure import difference, measure, turn
+from benchmarks import asked_threads, machine, pages, peers, registry, runner, tables, worker
+from benchmarks.measure import Times, difference, measure, turn
 from benchmarks.results import First, Outcome, Report, Row
 from benchmarks.runner import Crash, Options, Task, Worker
 from benchmarks.workload import Unsupported, Workload
@@ -135,18 +136,70 @@ def test_a_whole_run_in_processes_of_their_own() -> None:
     call, load = runner.run(tasks, options)
     weft = call.outcomes["weft"]
     assert weft.empty and weft.fresh and weft.second and weft.median
-    assert weft.second.first < weft.empty.first  # the program was found
     assert weft.peak is not None and call.ratio() is not None
     assert load.outcomes["weft"].median and "numpy" not in load.outcomes
     assert sum(steps) == runner.steps_of(tasks, options)
 
 
-def test_turns_take_the_best_and_warm_up() -> None:
-    calls: list[int] = []
-    assert 0 < turn(lambda: calls.append(1), 0.002) < 0.002
-    assert len(calls) > 10
-    times = measure({"a": lambda: None, "b": lambda: None}, 3, 0.001)
-    assert all(each.best <= each.median for each in times.values())
+@pytest.mark.slow
+def test_the_second_process_finds_what_the_first_kept(tmp_path: Path) -> None:
+    options, kept = Options(("weft",), threads=1), []
+    for _ in range(2):
+        runner._first("weft", "tiny-call", "", options, tmp_path)
+        kept.append({path for path in tmp_path.rglob("*") if path.is_file()})
+    assert kept[0] and kept[1] == kept[0]
+
+
+@dataclass
+class Clock:
+    """A clock that only moves when something takes time."""
+
+    now: float = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def call(self, *durations: float) -> Callable[[], None]:
+        """A function whose calls take so long, the last of these from then on."""
+        left = list(durations)
+
+        def function() -> None:
+            self.now += left.pop(0) if len(left) > 1 else left[0]
+
+        return function
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("benchmarks.measure.time", clock)
+    return clock
+
+
+def test_turns_warm_up_and_take_the_best(clock: Clock) -> None:
+    assert turn(clock.call(5.0, 6.0), 2.0) == 5.0  # a call that is longer than a turn counts
+    assert clock.now == 11.0
+    assert turn(clock.call(0.25, 0.125, 0.5, 0.25, 0.5), 2.0) == 0.25  # 0.125 was to warm up
+    begin = clock.now
+    assert turn(clock.call(2.0**-20), 2.0**-8) == 2.0**-20
+    assert 2.0**-8 <= (clock.now - begin) / 1.25 <= 2.0**-8 + 2.0**-14
+
+
+def test_measure_takes_turns_until_a_contender_took_too_long(clock: Clock) -> None:
+    calls: list[str] = []
+
+    def contender(name: str, *durations: float) -> Callable[[], None]:
+        function = clock.call(*durations)
+
+        def call() -> None:
+            calls.append(name)
+            function()
+
+        return call
+
+    times = measure({"a": contender("a", 1.0, 2.0, 3.0), "b": contender("b", 16.0)}, 3, 1.0)
+    assert calls == ["a", "a", "b", "b", "a", "a", "a", "a"]
+    assert times == {"a": Times(2.0, 3.0), "b": Times(16.0, 16.0)}
 
 
 def test_difference_sees_shapes_and_nan() -> None:
@@ -264,13 +317,32 @@ def test_plots_are_drawn(report: Report, tmp_path: Path) -> None:
     assert all(path.stat().st_size > 1000 for path in tmp_path.iterdir())
 
 
-@pytest.mark.slow
-def test_peaks_of_the_machine_are_plausible() -> None:
-    from benchmarks.machine import peaks
+def test_peaks_of_the_machine_count_what_is_moved_and_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By a stopwatch that calls what it is given and says that it took half a second."""
+    results: list[Any] = []
 
-    found = peaks(1)
-    assert 1e8 < found.copy_bytes < 1e12
-    assert 1e9 < found.f64_flops < found.f32_flops < 1e12
+    def half_a_second(function: Callable[[], Any]) -> float:
+        results.append(function())
+        return 0.5
+
+    monkeypatch.setattr(machine, "_best", half_a_second)
+    with ThreadPoolExecutor(2) as pool:
+        assert machine.copy_bandwidth(pool, 2, 1000) == 2 * (2 * 8 * 1000)
+        for kind, size in (("float", 4), ("double", 8)):
+            lanes = machine._fma_program(kind)[1]
+            assert lanes in (32 // size, 64 // size)
+            rate = machine.fma_rate(pool, 2, kind, rounds=10)
+            assert rate == 2 * (2 * lanes * machine.ACCUMULATORS * 10 * 2)
+    assert results == [[None, None], *[[12 * (1 - 2.0**-11)] * 2] * 2]  # x = x / 2 + 1 / 2
+
+
+def test_every_peak_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = {"float": 2.0, "double": 1.0}
+    monkeypatch.setattr(machine, "copy_bandwidth", lambda pool, threads: 3.0)
+    monkeypatch.setattr(machine, "fma_rate", lambda pool, threads, kind: kinds[kind])
+    assert machine.peaks(2) == machine.Peaks(3.0, 2.0, 1.0, 2)
 
 
 # --- the command line -----------------------------------------------------------------------------

@@ -60,7 +60,9 @@ class Case:
 def examples(count: int) -> settings:
     """So many random cases; those that NumPy refuses are drawn and left out."""
     return settings(
-        deadline=None, max_examples=count, suppress_health_check=[HealthCheck.filter_too_much]
+        deadline=None,
+        max_examples=count,
+        suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
     )
 
 

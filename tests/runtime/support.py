@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.patience import PATIENCE
 from weft.compiler.abi import RUN_WORDS, Run
 from weft.compiler.lower.llvm.emit.function import Module
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
@@ -138,5 +139,5 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.runtime import support
 from weft.runtime.cache import DEFAULT_BYTES, Cache, open_cache
 
@@ -271,6 +272,6 @@ def test_processes_that_write_the_same_keys(tmp_path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), str(i)], env=environment)
         for i in range(3)
     ]
-    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert [writer.wait(PATIENCE) for writer in writers] == [0, 0, 0]
     assert not [path for path in entries(tmp_path) if path.suffix != ".entry"]
     assert Cache(tmp_path).info().bytes <= 400_000 + 3 * (400_000 // 16 + 50_000)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.patience import PATIENCE
 from tests.runtime import support
 from tests.runtime.support import address, as_poll, as_task, counts, parallel
 from weft.compiler.abi import MOST_WORKERS, POOL_SLOTS, Run
@@ -69,7 +70,7 @@ def test_both_threads_work() -> None:
 
     @as_task
     def task(run: int, data: int, begin: int, end: int) -> None:
-        meeting.wait(20)
+        meeting.wait(PATIENCE)
 
     parallel(support.pool(), address(task), 2, 1, 2)
     assert not meeting.broken
@@ -121,20 +122,21 @@ def test_nested_region_runs_in_the_task_that_starts_it() -> None:
 
 def test_waiting_caller_looks_for_interrupts() -> None:
     polls: list[int] = []
-    started = threading.Event()
+    started, polled = threading.Event(), threading.Event()
     caller = threading.get_ident()
 
     @as_poll
     def poll(run: int) -> None:
         polls.append(run)
+        polled.set()
 
     @as_task
     def task(run: int, data: int, begin: int, end: int) -> None:
         if threading.get_ident() == caller:
-            started.wait(10)  # so that the other task is a worker's
+            started.wait(PATIENCE)  # so that the other task is a worker's
             return
         started.set()
-        time.sleep(0.3)
+        polled.wait(PATIENCE)
 
     record = parallel(support.pool(), address(task), 2, 1, 2, POLL=address(poll))
     assert polls
@@ -203,9 +205,9 @@ def test_as_many_workers_as_the_system_allows(monkeypatch: pytest.MonkeyPatch) -
     pool.close()
 
 
-def wait_for(child: int, seconds: float = 20) -> int:
+def wait_for(child: int) -> int:
     """The status of a child, which is killed if it hangs."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         found, status = os.waitpid(child, os.WNOHANG)
         if found:
@@ -259,13 +261,13 @@ def test_fork_in_the_middle_of_a_region_of_another_thread() -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_soak_of_callers_forks_and_closing() -> None:
-    """For ten seconds: callers of all kinds, children, and a pool that closes now and then."""
-    end = time.monotonic() + 10
+    """Callers of all kinds during a hundred forks, after each of which the pool closes."""
+    stop = threading.Event()
     failures: list[int] = []
 
     def call(seed: int) -> None:
         rng = np.random.default_rng(seed)
-        while time.monotonic() < end:
+        while not stop.is_set():
             length, grain = int(rng.integers(1, 5000)), int(rng.integers(1, 100))
             if not (counts(support.pool(), length, grain, int(rng.integers(1, 6))) == 1).all():
                 failures.append(length)
@@ -274,24 +276,29 @@ def test_soak_of_callers_forks_and_closing() -> None:
     for caller in callers:
         caller.start()
     children = []
-    while time.monotonic() < end:
-        children.append(exit_code_of_child())
-        support.pool().close()
-    for caller in callers:
-        caller.join()
+    try:
+        for _ in range(100):
+            children.append(exit_code_of_child())
+            support.pool().close()
+    finally:
+        stop.set()
+        for caller in callers:
+            caller.join()
     assert failures == []
-    assert set(children) == {0}
+    assert children == [0] * 100
 
 
 def test_interpreter_ends_while_a_daemon_thread_computes() -> None:
     code = """
-import threading, time
+import threading
 from tests.runtime.support import counts, pool
+computing = threading.Event()
 def forever():
     while True:
         counts(pool(), 1000, 1, 2)
+        computing.set()
 threading.Thread(target=forever, daemon=True).start()
-time.sleep(0.3)
+computing.wait()
 print("end")
 """
     run = support.python(code)

@@ -311,9 +311,11 @@ def test_profile_names_what_takes_the_time() -> None:
     found = f.profile(X, W, calls=2)
     names = [part.name for part in found.parts]
     assert any(name.startswith("dot_general of f64[40, 30] by f64[30, 20]") for name in names)
-    assert sum(part.seconds for part in found.parts) <= found.seconds * 1.5
+    assert [part.seconds for part in found.parts] == sorted(
+        (part.seconds for part in found.parts), reverse=True
+    )
     (product,) = [part for part in found.parts if part.name.startswith("dot_general")]
-    assert product.flops == 2 * 40 * 30 * 20
+    assert product.flops == 2 * 40 * 30 * 20 and product.seconds > 0
     assert "GFLOP/s" in str(found) and "1 others" in found.table(len(found.parts) - 1)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -231,15 +230,13 @@ def test_interrupt_ends_the_steps() -> None:
     compiled.lower(x)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
-    timer.start()
-    started = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt), wf.threads(2):
-            compiled(x)
+            timer.start()
+            compiled(x)  # without an interrupt it never ends
         timer.join()
     finally:
         signal.signal(signal.SIGINT, handler)
-    assert time.monotonic() - started < 30
 
 
 # --- what users see ------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+from tests.patience import PATIENCE
 from weft.frontends.driver.tiers import Tiered
 
 
@@ -83,7 +84,7 @@ def test_tiered_function_is_right_at_once_and_native_later() -> None:
     (item,) = f._cache.values()
     program = item.program
     assert isinstance(program, Tiered)
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while not program.is_native and time.monotonic() < end:
         np.testing.assert_allclose(f(x), wanted)
     assert program.is_native
