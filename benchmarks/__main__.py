@@ -93,8 +93,10 @@ def _is_wanted(workload: AnyWorkload, names: Sequence[str]) -> bool:
     exact = {name for name in names if name in WORKLOADS}
     if workload.name in exact or workload.family in names:
         return True
+    if not names:
+        return not getattr(workload, "on_request", False)
     words = [name for name in names if name not in exact]
-    return not names or any(word in workload.name for word in words)
+    return any(word in workload.name for word in words)
 
 
 def _check_files(given: argparse.Namespace) -> None:

@@ -20,6 +20,7 @@ from benchmarks.workloads import (
     gcn,
     gpt,
     graphs,
+    growth,
     imports,
     latency,
     mlp,
@@ -70,6 +71,7 @@ _MODULES: Final = (
     latency,
     imports,
     graphs,
+    growth,
 )
 WORKLOADS: Final[Mapping[str, AnyWorkload]] = {
     workload.name: workload for module in _MODULES for workload in module.WORKLOADS

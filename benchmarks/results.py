@@ -26,6 +26,7 @@ class Outcome:
     """One contender at one size of a workload. `empty`, `fresh` and `second` are first calls of
     fresh processes: with nothing on disk, with Weft's support code on disk, with the program there.
     `peak` is what the peak memory grows by in calls, in a process that has loaded all it needs.
+    `cpu` is the processor time of a measurement, and `start` the time of what has to come before.
     """
 
     median: float | None = None
@@ -40,6 +41,8 @@ class Outcome:
     empty: First | None = None
     fresh: First | None = None
     second: First | None = None
+    cpu: float | None = None
+    start: float | None = None
 
 
 @dataclass

@@ -327,5 +327,7 @@ def _probe_outcome(found: list[dict[str, float]]) -> Outcome:
     return Outcome(
         median=statistics.median(times),
         best=min(times),
+        cpu=min((each["cpu"] for each in found if "cpu" in each), default=None),
+        start=min((each["start"] for each in found if "start" in each), default=None),
         held=statistics.median(held) if held else None,
     )

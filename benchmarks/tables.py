@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -142,9 +143,54 @@ def held_memory(report: Report) -> Table:
     return table
 
 
+def growth(report: Report) -> Table:
+    """How first calls grow with a program: the best times of Weft and a peer, their ratio alone and
+    with the start of their processes, and the exponents of n in Weft's processor time, which other
+    programs disturb least: from the size before, and fitted to all sizes.
+    """
+    times = ["weft", "weft cpu", "peer", "peer's", "ratio", "ratio with start"]
+    table = Table("Growth of first calls", ["workload", *times, "exponent", "fitted"])
+    growing: dict[str, list[Row]] = {}
+    for row in report.rows:
+        weft = row.outcomes.get("weft")
+        if weft is not None and weft.start is not None:
+            growing.setdefault(row.workload, []).append(row)
+    for rows in growing.values():
+        points = [(_number(row), row.outcomes["weft"].cpu or 0.0) for row in rows]
+        for place, row in enumerate(rows):
+            local = exponent(points[place - 1 : place + 1]) if place else None
+            fitted = exponent(points) if place and row is rows[-1] else None
+            slopes = ["" if each is None else f"{each:.2f}" for each in (local, fitted)]
+            table.lines.append([row.title, *_first_calls(row), *slopes])
+    return table
+
+
+def _number(row: Row) -> int:
+    """The n of a row's size."""
+    return int(row.label.removeprefix("n="))
+
+
+def _first_calls(row: Row) -> list[str]:
+    """The cells of Weft's first call, and of the best peer's where there is one."""
+    weft, name = row.outcomes["weft"], row.best_peer()
+    cells = [duration(weft.best), duration(weft.cpu)]
+    if name is None:
+        return [*cells, "-", "-", "-", "-"]
+    peer = row.outcomes[name]
+    assert weft.best and weft.start is not None and peer.best and peer.start is not None
+    whole = (peer.best + peer.start) / (weft.best + weft.start)
+    return [*cells, name, duration(peer.best), f"{peer.best / weft.best:.2f}", f"{whole:.2f}"]
+
+
+def exponent(points: Sequence[tuple[float, float]]) -> float:
+    """The p of c * n**p that is nearest to pairs of n and seconds, by their logarithms."""
+    sizes, times = ([math.log(number) for number in column] for column in zip(*points, strict=True))
+    return statistics.linear_regression(sizes, times).slope
+
+
 def tables(report: Report) -> list[Table]:
     """All that have something in them."""
-    made = (speed(report), first_results(report), held_memory(report))
+    made = (speed(report), growth(report), first_results(report), held_memory(report))
     return [table for table in made if table.lines]
 
 

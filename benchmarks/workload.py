@@ -122,8 +122,10 @@ class Workload:
 class ProcessWorkload:
     """A benchmark of what a fresh process does once, such as an import or a large compilation.
 
-    `probe(contender, size)` runs in a process of its own and returns seconds under "seconds" and
-    bytes of memory under "bytes", as far as it knows them.
+    `probe(contender, size)` runs in a process of its own and returns seconds under "seconds", and
+    as far as it knows them those of the processor under "cpu", those of what has to come before
+    under "start", and bytes of memory under "bytes".
+    One that takes minutes runs `on_request`: only if its name or family is asked for.
     """
 
     name: str
@@ -135,6 +137,7 @@ class ProcessWorkload:
     small: Size
     rounds: int = 5
     quick: bool = True
+    on_request: bool = False
 
 
 AnyWorkload = Workload | ProcessWorkload

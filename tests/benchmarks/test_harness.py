@@ -270,6 +270,55 @@ def test_table_has_the_share_of_the_peak_where_it_is_known(report: Report) -> No
     assert [line[place] for line in tables.speed(report).lines] == ["25%", ""]
 
 
+def growing(seconds: dict[int, float], jax: bool = True) -> Report:
+    """A report on first calls of programs of these sizes; JAX takes four times as long."""
+    rows = []
+    for n, taken in seconds.items():
+        outcomes = {"weft": Outcome(taken, taken, cpu=taken, start=1.0)}
+        if jax:
+            outcomes["jax"] = Outcome(4 * taken, 4 * taken, cpu=taken, start=0.0)
+        rows.append(Row("deep", f"n={n}", "growth", "about", 1, outcomes))
+    return Report(rows)
+
+
+def test_growth_is_told_by_exponents_and_ratios() -> None:
+    table = tables.growth(growing({10: 0.5, 20: 1.0, 40: 4.0}))
+    assert [line[:5] for line in table.lines[:1]] == [
+        ["deep, n=10", "500 ms", "500 ms", "jax", "2 s"]
+    ]
+    places = [table.header.index(name) for name in ("ratio", "ratio with start")]
+    assert [[line[p] for p in places] for line in table.lines] == [
+        ["4.00", "1.33"],
+        ["4.00", "2.00"],
+        ["4.00", "3.20"],
+    ]
+    assert [line[-2:] for line in table.lines] == [["", ""], ["1.00", ""], ["2.00", "1.50"]]
+    alone = tables.growth(growing({10: 0.5, 20: 1.0}, jax=False))
+    assert [line[3:7] for line in alone.lines] == [["-"] * 4] * 2
+    assert table in tables.tables(growing({10: 0.5, 20: 1.0, 40: 4.0}))
+
+
+def test_rows_without_a_start_are_not_in_the_table_of_growth(report: Report) -> None:
+    assert tables.growth(report).lines == []
+
+
+def test_what_takes_minutes_runs_on_request() -> None:
+    growth = {name for name, each in registry.WORKLOADS.items() if each.family == "growth"}
+    assert growth and not growth & {each.name for each in command._chosen([])}
+    assert {each.name for each in command._chosen(["growth"])} == growth
+    assert [each.name for each in command._chosen(["growth-layers"])] == ["growth-layers"]
+
+
+def test_the_first_call_of_a_process_is_told_apart_from_its_start() -> None:
+    outcome = runner._probe_outcome(
+        [
+            {"seconds": 3.0, "cpu": 2.0, "start": 0.5},
+            {"seconds": 1.0, "cpu": 1.5, "start": 0.25},
+        ]
+    )
+    assert outcome == Outcome(median=2.0, best=1.0, cpu=1.5, start=0.25)
+
+
 def test_report_goes_to_json_and_back(report: Report, tmp_path: Path) -> None:
     report.write(tmp_path / "report.json")
     assert Report.read(tmp_path / "report.json") == report

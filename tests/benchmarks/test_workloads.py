@@ -25,6 +25,7 @@ from benchmarks.workload import (
     Unsupported,
     Workload,
 )
+from benchmarks.workloads.growth import PROGRAMS as GROWING
 
 TURNS = [workload for workload in WORKLOADS.values() if isinstance(workload, Workload)]
 LONG = {
@@ -47,8 +48,8 @@ def marked(workloads: list[Workload]) -> list[Any]:
     ]
 
 
-PLAIN = marked([workload for workload in TURNS if not workload.form.numbers])
-DERIVED = marked([workload for workload in TURNS if workload.form.numbers])
+PLAIN = marked([workload for workload in [*TURNS, *GROWING] if not workload.form.numbers])
+DERIVED = marked([workload for workload in [*TURNS, *GROWING] if workload.form.numbers])
 OTHERS = [
     pytest.param(name, workload, id=f"{name}-{workload.name}")
     for name, peer in PEERS.items()
@@ -127,7 +128,7 @@ def test_derivatives_are_those_of_what_numpy_computes(workload: Workload) -> Non
 @pytest.mark.slow
 def test_probe_measures_seconds_and_memory(workload: ProcessWorkload) -> None:
     found = workload.probe("weft", workload.small)
-    assert found["seconds"] >= 0 and "bytes" in found
+    assert found["seconds"] >= 0 and {"cpu", "bytes"} & set(found)
 
 
 def test_adam_moves_parameters_against_their_gradients() -> None:
