@@ -17,8 +17,8 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Constant, Value
-from weft.compiler.loops.costs import own_cost
-from weft.compiler.loops.expression import (
+from weft.compiler.ir.index.affine import Guard, Index, Loop, Place, total
+from weft.compiler.ir.index.expression import (
     Apply,
     Choose,
     Combined,
@@ -30,9 +30,9 @@ from weft.compiler.loops.expression import (
     Resolved,
     Start,
 )
+from weft.compiler.ir.index.references import references
+from weft.compiler.loops.costs import own_cost
 from weft.compiler.loops.group import FusionGroup, Reduction, Store
-from weft.compiler.loops.index import Guard, Index, Loop, Place, total
-from weft.compiler.loops.references import references
 from weft.compiler.record import record
 
 

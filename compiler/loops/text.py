@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import count
 
 from weft.compiler.ir.graph import Op
-from weft.compiler.loops.expression import (
+from weft.compiler.ir.index.affine import Guard, Index, Loop
+from weft.compiler.ir.index.expression import (
     Apply,
     Choose,
     Combined,
@@ -18,7 +19,6 @@ from weft.compiler.loops.expression import (
     Start,
 )
 from weft.compiler.loops.group import Reduction
-from weft.compiler.loops.index import Guard, Index, Loop
 from weft.compiler.loops.kernel import Argument, Entry, Kernel, Load, Stage, Write
 
 

@@ -14,7 +14,7 @@ from weft.compiler.ir.graph import Op
 from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType
-from weft.compiler.ops import helpers
+from weft.compiler.ops import helpers, index_maps
 from weft.compiler.ops.common import ANY, REAL, elementwise_shape, same_dtype
 from weft.compiler.ops.elementwise import flat, unary
 from weft.compiler.ops.precision import Array
@@ -171,6 +171,7 @@ stop_gradient = unary(
     kinds=ANY,
     reference=_identity,
     jvp=flat,
+    index_map=index_maps.itself,
 )
 
 
@@ -192,6 +193,7 @@ probe = OpDef(
     traits=Trait.ELEMENTWISE,
     jvp=_pass_on,
     transpose=lambda op, cotangents, linear: cotangents,
+    index_map=index_maps.itself,
 )
 
 
@@ -211,6 +213,7 @@ fence = OpDef(
     traits=Trait.ELEMENTWISE,
     jvp=_pass_on,
     transpose=lambda op, cotangents, linear: cotangents,
+    index_map=index_maps.itself,
 )
 
 OPS: Final = (

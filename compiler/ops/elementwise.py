@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from weft.compiler.ir.dtypes import DType, bool_
 from weft.compiler.ir.graph import Op, Value
+from weft.compiler.ir.lowering import IndexMap
 from weft.compiler.ir.opdef import OpDef, Reference, Trait
 from weft.compiler.ir.rules import JvpRule, Maybe, TransposeRule
 from weft.compiler.ir.types import ArrayType
@@ -75,6 +76,7 @@ def unary(
     derivative: Partial | None = None,
     jvp: JvpRule | None = None,
     transpose: TransposeRule | None = None,
+    index_map: IndexMap | None = None,
 ) -> OpDef:
     """An op on each element of one operand; `result` gives the result dtype.
 
@@ -95,6 +97,7 @@ def unary(
         jvp=by_partials(derivative) if derivative is not None else jvp,
         linear=() if transpose is not None else None,
         transpose=transpose,
+        index_map=index_map,
     )
 
 

@@ -21,7 +21,7 @@ from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType, format_shape
-from weft.compiler.ops import duplicates, helpers
+from weft.compiler.ops import duplicates, helpers, index_maps
 from weft.compiler.ops.common import INTEGER, drop_axes, require_axes, require_kind, same_dtype
 from weft.compiler.ops.primitives import ops
 
@@ -228,6 +228,7 @@ gather = OpDef(
     linear=(0,),
     transpose=_gather_transpose,
     batch=_gather_batch,
+    index_map=index_maps.gather,
 )
 
 

@@ -22,7 +22,7 @@ from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType, Shape, format_shape
-from weft.compiler.ops import helpers, padding, positions
+from weft.compiler.ops import helpers, index_maps, padding, positions
 from weft.compiler.ops.common import (
     INTEGER,
     require_axes,
@@ -98,6 +98,8 @@ broadcast = OpDef(
     linear=(),
     transpose=_broadcast_transpose,
     batch=_broadcast_batch,
+    index_map=index_maps.broadcast,
+    view=index_maps.STRETCHED,
 )
 
 
@@ -127,6 +129,8 @@ reshape = OpDef(
     batch=lambda op, operands, batched, size: op.definition(
         operands[0], shape=(size, *op.attributes["shape"])
     ),
+    index_map=index_maps.reshape,
+    view=index_maps.RESHAPED,
 )
 
 
@@ -153,6 +157,8 @@ transpose = OpDef(
     batch=lambda op, operands, batched, size: op.definition(
         operands[0], permutation=(0, *helpers.shifted(op.attributes["permutation"]))
     ),
+    index_map=index_maps.transpose,
+    view=index_maps.TRANSPOSED,
 )
 
 
@@ -176,6 +182,8 @@ reverse = OpDef(
     batch=lambda op, operands, batched, size: op.definition(
         operands[0], axes=helpers.shifted(op.attributes["axes"])
     ),
+    index_map=index_maps.reverse,
+    view=index_maps.REVERSED,
 )
 
 
@@ -248,6 +256,8 @@ slice_ = OpDef(
     linear=(),
     transpose=_slice_transpose,
     batch=_slice_batch,
+    index_map=index_maps.slice_,
+    view=index_maps.SLICED,
 )
 
 
@@ -309,6 +319,7 @@ dynamic_slice = OpDef(
     linear=(0,),
     transpose=_dynamic_slice_transpose,
     batch=_dynamic_slice_batch,
+    index_map=index_maps.dynamic_slice,
 )
 
 
@@ -357,6 +368,7 @@ dynamic_update_slice = OpDef(
     linear=(0, 1),
     transpose=_dynamic_update_slice_transpose,
     batch=_dynamic_update_slice_batch,
+    index_map=index_maps.dynamic_update_slice,
 )
 
 
@@ -374,6 +386,7 @@ pad = OpDef(
     linear=(0, 1),
     transpose=padding.pad_transpose,
     batch=padding.pad_batch,
+    index_map=index_maps.pad,
 )
 
 
@@ -435,6 +448,7 @@ concatenate = OpDef(
     linear=(),
     transpose=_concatenate_transpose,
     batch=_concatenate_batch,
+    index_map=index_maps.concatenate,
 )
 
 
@@ -463,6 +477,7 @@ iota = OpDef(
     infer=_iota_type,
     reference=_iota,
     attributes={"dtype": DTYPE, "shape": SIZES, "axis": INT},
+    index_map=index_maps.iota,
 )
 
 dim_value = OpDef(
@@ -471,6 +486,7 @@ dim_value = OpDef(
     infer=lambda *, dim: ArrayType(i64),
     reference=lambda *, dim: np.asarray(dim, np.int64),
     attributes={"dim": SIZE},
+    index_map=index_maps.dim_value,
 )
 
 OPS: Final = (

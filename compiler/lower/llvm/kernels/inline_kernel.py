@@ -12,10 +12,10 @@ from typing import Final
 
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Result, Value
+from weft.compiler.ir.index.affine import Loop
+from weft.compiler.ir.index.expression import Ref
 from weft.compiler.loops.arena import ALIGNMENT
 from weft.compiler.loops.costs import own_cost
-from weft.compiler.loops.expression import Ref
-from weft.compiler.loops.index import Loop
 from weft.compiler.loops.kernel import Kernel, Write
 from weft.compiler.loops.vectorise import Schedule
 from weft.compiler.lower.llvm.emit.arrays import Element

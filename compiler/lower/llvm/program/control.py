@@ -10,9 +10,9 @@ from weft.compiler.abi import Run
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
+from weft.compiler.ir.index.affine import row_major
 from weft.compiler.loops.arena import Buffer
 from weft.compiler.loops.group import OpaqueNode
-from weft.compiler.loops.index import row_major
 from weft.compiler.loops.kernel import Layout
 from weft.compiler.loops.parallel import steps_at_once
 from weft.compiler.loops.plan_memory import ControlPlan, RegionPlan, bytes_of

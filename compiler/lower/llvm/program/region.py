@@ -15,11 +15,11 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Constant, Op, Value
+from weft.compiler.ir.index.affine import Loop, over, row_major
+from weft.compiler.ir.index.expression import Ref
 from weft.compiler.loops import kernel as kernels
 from weft.compiler.loops.arena import Buffer
-from weft.compiler.loops.expression import Ref
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode, Store
-from weft.compiler.loops.index import Loop, over, row_major
 from weft.compiler.loops.kernel import Kernel, Layout
 from weft.compiler.loops.plan_memory import RegionPlan, bytes_of
 from weft.compiler.loops.row_fusion import rows_name, rows_of

@@ -8,34 +8,37 @@ needed twice is one entry.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Op, Value
-from weft.compiler.loops.index import Guard, Index, Loop, Place
+from weft.compiler.ir.index.affine import Guard, Index, Loop, Place
+from weft.compiler.record import record
 
 
-@dataclass(frozen=True)
 class Ref:
     """A value at a place: another entry of the kernel."""
 
-    value: Value
-    place: Place
+    __slots__ = ("value", "place", "_loops", "_hash")
 
-    @cached_property
+    def __init__(self, value: Value, place: Place) -> None:
+        self.value: Final = value
+        self.place: Final = place
+        self._loops: frozenset[Loop] | None = None
+        self._hash: int | None = None
+
+    @property
     def loops(self) -> frozenset[Loop]:
-        return self.place.loops
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((id(self.value), self.place))
+        if self._loops is None:
+            self._loops = self.place.loops
+        return self._loops
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash((id(self.value), self.place))
         return self._hash
 
     def __eq__(self, other: object) -> bool:
@@ -45,7 +48,26 @@ class Ref:
         return f"{self.value!r} at {list(self.place.indices)}"
 
 
-@dataclass(frozen=True)
+class _Composed:
+    """An expression of others, which is asked for its loops again and again."""
+
+    __slots__ = ("_loops",)
+
+    _loops: frozenset[Loop]
+
+    @property
+    def loops(self) -> frozenset[Loop]:
+        try:
+            return self._loops
+        except AttributeError:
+            self._loops = self._all_loops()
+            return self._loops
+
+    def _all_loops(self) -> frozenset[Loop]:
+        raise NotImplementedError
+
+
+@record
 class Literal:
     """A number known now."""
 
@@ -67,7 +89,7 @@ class Literal:
         )
 
 
-@dataclass(frozen=True)
+@record
 class Position:
     """An index as a number of a dtype."""
 
@@ -79,36 +101,34 @@ class Position:
         return self.index.loops
 
 
-@dataclass(frozen=True)
-class Apply:
+@record
+class Apply(_Composed):
     """One result of an elementwise op."""
 
     op: Op
     number: int
     operands: tuple[Ref, ...]
 
-    @cached_property
-    def loops(self) -> frozenset[Loop]:
+    def _all_loops(self) -> frozenset[Loop]:
         return union(self.operands)
 
 
-@dataclass(frozen=True)
-class Choose:
+@record
+class Choose(_Composed):
     """`inside` where all guards hold, else `outside`."""
 
     guards: tuple[Guard, ...]
     inside: Expression
     outside: Expression
 
-    @cached_property
-    def loops(self) -> frozenset[Loop]:
+    def _all_loops(self) -> frozenset[Loop]:
         found = self.inside.loops | self.outside.loops
         for guard in self.guards:
             found |= guard.index.loops
         return found
 
 
-@dataclass(frozen=True)
+@record
 class Resolved:
     """A gathered position as an i64 from 0: negative ones count from the end; `mode` says what one
     outside of the axis does (raise: fail and read another, clip: the nearest, fill: keep it, to be
@@ -127,7 +147,7 @@ class Resolved:
         return self.position.loops
 
 
-@dataclass(frozen=True)
+@record
 class Start:
     """The start of a window, moved to where a window of `limit` below the end still fits."""
 
@@ -139,7 +159,7 @@ class Start:
         return self.position.loops
 
 
-@dataclass(frozen=True)
+@record
 class Quotient:
     """An index divided by a size, rounded down."""
 
@@ -151,22 +171,34 @@ class Quotient:
         return self.index.loops
 
 
-@dataclass(frozen=True)
-class Combined:
+@record
+class Combined(_Composed):
     """A short reduction written out: its operands combined in a tree."""
 
     kind: str
     op: Op
     operands: tuple[Ref, ...]
 
-    @cached_property
-    def loops(self) -> frozenset[Loop]:
+    def _all_loops(self) -> frozenset[Loop]:
         return union(self.operands)
 
 
 Expression: TypeAlias = (
     Ref | Literal | Position | Apply | Choose | Resolved | Start | Quotient | Combined
 )
+
+
+@record
+class Reduction:
+    """`body` combined over loops; `kind` is sum, prod, max, min, any, all, argmax or argmin."""
+
+    kind: str
+    body: Ref
+    over: tuple[Loop, ...]
+    op: Op
+
+
+Computed: TypeAlias = Expression | Reduction
 
 
 def union(expressions: Iterable[Expression]) -> frozenset[Loop]:
