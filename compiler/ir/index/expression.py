@@ -7,8 +7,9 @@ needed twice is one entry.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.index.affine import Guard, Index, Loop, Place
-from weft.compiler.record import record
 
 
 class Ref:
@@ -48,15 +48,36 @@ class Ref:
         return f"{self.value!r} at {list(self.place.indices)}"
 
 
-class _Composed:
-    """An expression of others, which is asked for its loops again and again."""
+class _Node:
+    """A part of an expression, compared by what it is made of.
+
+    Written out, as dataclasses take long to define, and kernels have very many of these.
+    """
 
     __slots__ = ("_loops",)
 
+    _values: ClassVar[Callable[[Any], Any]]
     _loops: frozenset[Loop]
+
+    def __init_subclass__(cls) -> None:
+        cls._values = attrgetter(*cls.__slots__)
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        values = type(self)._values
+        return bool(values(self) == values(other))
+
+    def __hash__(self) -> int:
+        return hash(type(self)._values(self))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({shown})"
 
     @property
     def loops(self) -> frozenset[Loop]:
+        """The loops that it depends on."""
         try:
             return self._loops
         except AttributeError:
@@ -67,15 +88,16 @@ class _Composed:
         raise NotImplementedError
 
 
-@record
-class Literal:
+class Literal(_Node):
     """A number known now."""
 
-    array: np.ndarray[Any, Any]
-    dtype: DType
+    __slots__ = ("array", "dtype")
 
-    @property
-    def loops(self) -> frozenset[Loop]:
+    def __init__(self, array: np.ndarray[Any, Any], dtype: DType) -> None:
+        self.array: Final = array
+        self.dtype: Final = dtype
+
+    def _all_loops(self) -> frozenset[Loop]:
         return frozenset()
 
     def __hash__(self) -> int:
@@ -89,37 +111,42 @@ class Literal:
         )
 
 
-@record
-class Position:
+class Position(_Node):
     """An index as a number of a dtype."""
 
-    index: Index
-    dtype: DType
+    __slots__ = ("index", "dtype")
 
-    @property
-    def loops(self) -> frozenset[Loop]:
+    def __init__(self, index: Index, dtype: DType) -> None:
+        self.index: Final = index
+        self.dtype: Final = dtype
+
+    def _all_loops(self) -> frozenset[Loop]:
         return self.index.loops
 
 
-@record
-class Apply(_Composed):
+class Apply(_Node):
     """One result of an elementwise op."""
 
-    op: Op
-    number: int
-    operands: tuple[Ref, ...]
+    __slots__ = ("op", "number", "operands")
+
+    def __init__(self, op: Op, number: int, operands: tuple[Ref, ...]) -> None:
+        self.op: Final = op
+        self.number: Final = number
+        self.operands: Final = operands
 
     def _all_loops(self) -> frozenset[Loop]:
         return union(self.operands)
 
 
-@record
-class Choose(_Composed):
+class Choose(_Node):
     """`inside` where all guards hold, else `outside`."""
 
-    guards: tuple[Guard, ...]
-    inside: Expression
-    outside: Expression
+    __slots__ = ("guards", "inside", "outside")
+
+    def __init__(self, guards: tuple[Guard, ...], inside: Expression, outside: Expression) -> None:
+        self.guards: Final = guards
+        self.inside: Final = inside
+        self.outside: Final = outside
 
     def _all_loops(self) -> frozenset[Loop]:
         found = self.inside.loops | self.outside.loops
@@ -128,56 +155,63 @@ class Choose(_Composed):
         return found
 
 
-@record
-class Resolved:
+class Resolved(_Node):
     """A gathered position as an i64 from 0: negative ones count from the end; `mode` says what one
     outside of the axis does (raise: fail and read another, clip: the nearest, fill: keep it, to be
     guarded).
     """
 
-    position: Ref
-    size: Size
-    mode: str
-    op: Op
-    axis: int
-    guards: tuple[Guard, ...]
+    __slots__ = ("position", "size", "mode", "op", "axis", "guards")
 
-    @property
-    def loops(self) -> frozenset[Loop]:
+    def __init__(
+        self, position: Ref, size: Size, mode: str, op: Op, axis: int, guards: tuple[Guard, ...]
+    ) -> None:
+        self.position: Final = position
+        self.size: Final = size
+        self.mode: Final = mode
+        self.op: Final = op
+        self.axis: Final = axis
+        self.guards: Final = guards
+
+    def _all_loops(self) -> frozenset[Loop]:
         return self.position.loops
 
 
-@record
-class Start:
+class Start(_Node):
     """The start of a window, moved to where a window of `limit` below the end still fits."""
 
-    position: Ref
-    limit: Size
+    __slots__ = ("position", "limit")
 
-    @property
-    def loops(self) -> frozenset[Loop]:
+    def __init__(self, position: Ref, limit: Size) -> None:
+        self.position: Final = position
+        self.limit: Final = limit
+
+    def _all_loops(self) -> frozenset[Loop]:
         return self.position.loops
 
 
-@record
-class Quotient:
+class Quotient(_Node):
     """An index divided by a size, rounded down."""
 
-    index: Index
-    divisor: Size
+    __slots__ = ("index", "divisor")
 
-    @property
-    def loops(self) -> frozenset[Loop]:
+    def __init__(self, index: Index, divisor: Size) -> None:
+        self.index: Final = index
+        self.divisor: Final = divisor
+
+    def _all_loops(self) -> frozenset[Loop]:
         return self.index.loops
 
 
-@record
-class Combined(_Composed):
+class Combined(_Node):
     """A short reduction written out: its operands combined in a tree."""
 
-    kind: str
-    op: Op
-    operands: tuple[Ref, ...]
+    __slots__ = ("kind", "op", "operands")
+
+    def __init__(self, kind: str, op: Op, operands: tuple[Ref, ...]) -> None:
+        self.kind: Final = kind
+        self.op: Final = op
+        self.operands: Final = operands
 
     def _all_loops(self) -> frozenset[Loop]:
         return union(self.operands)
@@ -188,14 +222,19 @@ Expression: TypeAlias = (
 )
 
 
-@record
-class Reduction:
+class Reduction(_Node):
     """`body` combined over loops; `kind` is sum, prod, max, min, any, all, argmax or argmin."""
 
-    kind: str
-    body: Ref
-    over: tuple[Loop, ...]
-    op: Op
+    __slots__ = ("kind", "body", "over", "op")
+
+    def __init__(self, kind: str, body: Ref, over: tuple[Loop, ...], op: Op) -> None:
+        self.kind: Final = kind
+        self.body: Final = body
+        self.over: Final = over
+        self.op: Final = op
+
+    def _all_loops(self) -> frozenset[Loop]:
+        return self.body.loops - frozenset(self.over)
 
 
 Computed: TypeAlias = Expression | Reduction
