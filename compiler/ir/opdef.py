@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weft.compiler.ir.ambient import active_builder
 from weft.compiler.ir.attributes import AttributeKind
 from weft.compiler.ir.errors import VerifyError
+from weft.compiler.ir.lowering import IndexMap, View
 from weft.compiler.ir.rules import BatchRule, JvpRule, RegionRules, TransposeRule
 from weft.compiler.ir.types import ArrayType
 
@@ -54,6 +55,10 @@ class OpDef:
     have a `transpose` rule and need no `jvp`. Other ops have a `jvp` rule if they are
     differentiable. `batch` may be left out for elementwise ops. `defines` is the attribute that
     names a size which only running the op tells.
+
+    In memory (see `lowering`): `index_map` says which elements of the operands an element of a
+    result is, for ops that move elements; `view` how the result's strides follow from the
+    operand's, for those that need not move anything.
     """
 
     name: str
@@ -72,6 +77,8 @@ class OpDef:
     batch: BatchRule | None = None
     region_rules: RegionRules | None = None
     defines: str | None = None
+    index_map: IndexMap | None = None
+    view: View | None = None
 
     def __call__(self, *operands: Value, **attributes: object) -> Value:
         """Emit the op into the builder in force and return its one result."""

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from weft.compiler.ir.graph import Constant, Op, Value
-from weft.compiler.loops.collapse import collapse
-from weft.compiler.loops.costs import own_cost
-from weft.compiler.loops.expression import (
+from weft.compiler.ir.index.affine import Loop, Place, over, total
+from weft.compiler.ir.index.expression import (
     Apply,
     Choose,
     Combined,
@@ -27,8 +26,10 @@ from weft.compiler.loops.expression import (
     Resolved,
     Start,
 )
+from weft.compiler.ir.index.references import references
+from weft.compiler.loops.collapse import collapse
+from weft.compiler.loops.costs import own_cost
 from weft.compiler.loops.group import FusionGroup, PiecewiseNode, Reduction, Store
-from weft.compiler.loops.index import Loop, Place, over, total
 from weft.compiler.loops.kernel import (
     Argument,
     Entry,
@@ -40,7 +41,6 @@ from weft.compiler.loops.kernel import (
     Write,
 )
 from weft.compiler.loops.memory import Copy, RegionPlan
-from weft.compiler.loops.references import references
 from weft.compiler.loops.row_fusion import rows_of
 
 _TELLING: Final = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, math.inf, -math.inf))

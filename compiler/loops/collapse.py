@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from weft.compiler.loops.expression import Choose, Position, Quotient
+from weft.compiler.ir.index.affine import Index, Loop
+from weft.compiler.ir.index.expression import Choose, Position, Quotient
 from weft.compiler.loops.group import Reduction
-from weft.compiler.loops.index import Index, Loop
 from weft.compiler.loops.kernel import Entry, Kernel, Load, Source, Stage, Write
 
 

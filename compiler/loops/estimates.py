@@ -10,10 +10,10 @@ from typing import Final
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.graph import Op, Region, Result, Value
+from weft.compiler.ir.index.affine import Place
 from weft.compiler.loops import maps
 from weft.compiler.loops.costs import MOST, own_cost
 from weft.compiler.loops.group import FusionGroup
-from weft.compiler.loops.index import Place
 from weft.compiler.loops.reductions import REDUCTIONS, reduced_sizes
 
 MOST_UNROLLED: Final = 16  # steps of a reduction that is written out

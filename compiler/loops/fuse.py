@@ -15,6 +15,9 @@ from typing import Final
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
+from weft.compiler.ir.index.affine import ZERO, Loop, Place, over
+from weft.compiler.ir.index.expression import Ref
+from weft.compiler.ir.index.references import references
 from weft.compiler.ir.walk import has_effect
 from weft.compiler.loops import maps
 from weft.compiler.loops.costs import is_free, own_cost
@@ -29,7 +32,6 @@ from weft.compiler.loops.estimates import (
     spread,
     weights,
 )
-from weft.compiler.loops.expression import Quotient, Ref
 from weft.compiler.loops.fusion import Fusion
 from weft.compiler.loops.group import (
     Computed,
@@ -40,8 +42,9 @@ from weft.compiler.loops.group import (
     Reduction,
     Refusal,
     Store,
+    needs_row_major,
 )
-from weft.compiler.loops.index import ZERO, Loop, Place, over
+from weft.compiler.loops.maps import view_base
 from weft.compiler.loops.reductions import (
     REDUCTIONS,
     choices,
@@ -54,9 +57,8 @@ from weft.compiler.loops.reductions import (
     unrolled,
     whole_place,
 )
-from weft.compiler.loops.references import references
 from weft.compiler.loops.siblings import Kind, ReductionIndex
-from weft.compiler.loops.views import needs_row_major, view_base
+from weft.compiler.ops import index_maps
 
 MOST_ENTRIES: Final = 500  # of a group: compile time and registers
 REPEATED_COST: Final = 4  # additions per element that may be repeated rather than stored
@@ -173,13 +175,7 @@ class _Fuser:
 
     def _divides(self, op: Op, groups: dict[FusionGroup, dict[Place, None]]) -> bool:
         """Whether reading through a reshape would take divisions."""
-        target, shape = op.operands[0].type.shape, op.attributes["shape"]
-        for places in groups.values():
-            for place in places:
-                indices = maps.reshaped(place.indices, shape, target)
-                if any(isinstance(extra, Quotient) for i in indices for _, extra in i.extras):
-                    return True
-        return False
+        return any(maps.divides(op, place) for places in groups.values() for place in places)
 
     # --- inlining ---
 
@@ -491,12 +487,12 @@ class _Fuser:
         if op.name == "scatter":
             rank = rest[0].type.rank if rest else 0
             at = Place(place.indices[:rank])
-            indices, guards = maps.indexed_place(op, x, rest, at, place.indices[rank:])
+            indices, guards = index_maps.indexed_place(op, x, rest, at, place.indices[rank:])
             target = Place(tuple(indices)).guarded(guards)
             kind = op.attributes["kind"]
         else:
             starts = [
-                maps.window_start(start, available - size)
+                index_maps.window_start(start, available - size)
                 for start, size, available in zip(
                     rest, update.type.shape, x.type.shape, strict=True
                 )

@@ -8,10 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from weft.compiler.ir.graph import Op, Region, Value
-from weft.compiler.loops.expression import Ref
-from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode, Refusal
-from weft.compiler.loops.references import references
-from weft.compiler.loops.views import needs_row_major, view_base
+from weft.compiler.ir.index.expression import Ref
+from weft.compiler.ir.index.references import references
+from weft.compiler.loops.group import (
+    FusionGroup,
+    Node,
+    OpaqueNode,
+    PiecewiseNode,
+    Refusal,
+    needs_row_major,
+)
+from weft.compiler.loops.maps import view_base
 
 
 @dataclass(eq=False, slots=True)

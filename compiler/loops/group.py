@@ -7,22 +7,11 @@ from typing import TypeAlias
 
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
-from weft.compiler.loops.expression import Expression, Ref
-from weft.compiler.loops.index import Loop, Place
+from weft.compiler.ir.index.affine import Loop, Place
+from weft.compiler.ir.index.expression import Computed as Computed
+from weft.compiler.ir.index.expression import Reduction as Reduction
+from weft.compiler.ir.index.expression import Ref
 from weft.compiler.record import record
-
-
-@record
-class Reduction:
-    """`body` combined over loops; `kind` is sum, prod, max, min, any, all, argmax or argmin."""
-
-    kind: str
-    body: Ref
-    over: tuple[Loop, ...]
-    op: Op
-
-
-Computed: TypeAlias = "Expression | Reduction"
 
 
 @record
@@ -86,6 +75,11 @@ class PiecewiseNode:
 
 
 Node: TypeAlias = "FusionGroup | OpaqueNode | PiecewiseNode"
+
+
+def needs_row_major(node: Node) -> bool:
+    """Whether a node takes its operands in row-major order only: control flow, the host."""
+    return isinstance(node, OpaqueNode) and (bool(node.op.regions) or node.op.name == "host_call")
 
 
 @record

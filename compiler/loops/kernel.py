@@ -16,12 +16,12 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Value
-from weft.compiler.loops.expression import (
+from weft.compiler.ir.index.affine import Guard, Index, Loop
+from weft.compiler.ir.index.expression import (
     Expression,
     Ref,
 )
 from weft.compiler.loops.group import Reduction
-from weft.compiler.loops.index import Guard, Index, Loop
 from weft.compiler.record import record
 
 

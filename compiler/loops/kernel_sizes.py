@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from weft.compiler.ir.dims import Size
-from weft.compiler.loops.expression import Choose
-from weft.compiler.loops.index import Guard, Index
+from weft.compiler.ir.index.affine import Guard, Index
+from weft.compiler.ir.index.expression import Choose
 from weft.compiler.loops.kernel import Entry, Kernel, Load
 
 

@@ -1,50 +1,24 @@
-"""How each op that is a loop without carrying anything reads its operands: the table `MAPS`.
+"""Elements of an op's results as expressions of elements of its operands, by the op's index map.
 
-A map takes an op, the number of a result and the place where the result is wanted, and gives the
-expression of that element. Reductions are not here: they have loops of their own (see
-`partition`).
+Reductions have no map unless they reduce over no axes: they have loops of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Final
 
-import numpy as np
-
-from weft.compiler.ir import dims
-from weft.compiler.ir.dims import Size
-from weft.compiler.ir.graph import Constant, Op, Value
+from weft.compiler.ir.graph import Op, Result, Value
+from weft.compiler.ir.index.affine import Place
+from weft.compiler.ir.index.expression import Apply, Expression, Quotient, Ref
 from weft.compiler.ir.opdef import Trait
-from weft.compiler.loops.expression import (
-    Apply,
-    Choose,
-    Expression,
-    Literal,
-    Position,
-    Quotient,
-    Ref,
-    Resolved,
-    Start,
-)
-from weft.compiler.loops.index import (
-    ZERO,
-    Guard,
-    Index,
-    Place,
-    constant,
-    row_major,
-    total,
-)
-
-Map = Callable[[Op, int, Place], Expression]
 
 ANYWHERE: Final = Place(())
 
 
 def has_map(op: Op) -> bool:
     """Whether elements of the op's results are expressions of elements of its operands."""
-    if op.name in MAPS or Trait.ELEMENTWISE in op.definition.traits:
+    definition = op.definition
+    if definition.index_map is not None or Trait.ELEMENTWISE in definition.traits:
         return True
     return _reduces_nothing(op)
 
@@ -56,14 +30,20 @@ def _reduces_nothing(op: Op) -> bool:
 
 def expression(op: Op, number: int, place: Place) -> Expression:
     """The element of a result at a place."""
+    index_map = op.definition.index_map
+    if index_map is not None:
+        return index_map(op, number, place)
     if _reduces_nothing(op):
-        return _itself(op, number, place)
-    found = MAPS.get(op.name)
-    return found(op, number, place) if found is not None else _elementwise(op, number, place)
-
-
-def _elementwise(op: Op, number: int, place: Place) -> Expression:
+        return Ref(op.operands[0], place)
     return Apply(op, number, tuple([_stretched(operand, place) for operand in op.operands]))
+
+
+def divides(op: Op, place: Place) -> bool:
+    """Whether it takes a division to find the element of an operand that a view has at a place."""
+    read = expression(op, 0, place)
+    assert isinstance(read, Ref)
+    extras = [extra for index in read.place.indices for _, extra in index.extras]
+    return any(isinstance(extra, Quotient) for extra in extras)
 
 
 def _stretched(operand: Value, place: Place) -> Ref:
@@ -71,299 +51,17 @@ def _stretched(operand: Value, place: Place) -> Ref:
     return Ref(operand, place if operand.type.rank else ANYWHERE)
 
 
-def _scalar(value: Value) -> Ref:
-    return Ref(value, ANYWHERE)
+def is_view(op: Op) -> bool:
+    """Whether an op's result can be read from its operand's array by other strides."""
+    view = op.definition.view
+    return view is not None and (view.when is None or view.when(op))
 
 
-def _itself(op: Op, number: int, place: Place) -> Expression:
-    return Ref(op.operands[0], place)
-
-
-# --- views --------------------------------------------------------------------------------------
-
-
-def _broadcast(op: Op, number: int, place: Place) -> Expression:
-    (x,) = op.operands
-    targets, shape = op.attributes["dims"], op.attributes["shape"]
-    indices = [
-        place.indices[target] if size == shape[target] else ZERO
-        for size, target in zip(x.type.shape, targets, strict=True)
-    ]
-    return Ref(x, place.at(indices))
-
-
-def _transpose(op: Op, number: int, place: Place) -> Expression:
-    permutation = op.attributes["permutation"]
-    indices = [ZERO] * len(permutation)
-    for index, axis in zip(place.indices, permutation, strict=True):
-        indices[axis] = index
-    return Ref(op.operands[0], place.at(indices))
-
-
-def _reverse(op: Op, number: int, place: Place) -> Expression:
-    (x,) = op.operands
-    indices = list(place.indices)
-    for axis in op.attributes["axes"]:
-        indices[axis] = indices[axis] * -1 + (x.type.shape[axis] - 1)
-    return Ref(x, place.at(indices))
-
-
-def _slice(op: Op, number: int, place: Place) -> Expression:
-    starts, strides = op.attributes["starts"], op.attributes["strides"]
-    indices = [
-        index * stride + start
-        for index, start, stride in zip(place.indices, starts, strides, strict=True)
-    ]
-    return Ref(op.operands[0], place.at(indices))
-
-
-def _reshape(op: Op, number: int, place: Place) -> Expression:
-    (x,) = op.operands
-    return Ref(x, place.at(reshaped(place.indices, op.attributes["shape"], x.type.shape)))
-
-
-def reshaped(
-    indices: Sequence[Index], shape: Sequence[Size], target: Sequence[Size]
-) -> list[Index]:
-    """The index into `target` of the element that has these indices in `shape`, both in row-major
-    order.
-    """
-    made: list[Index] = []
-    for here, there in _segments(shape, target):
-        sizes = [shape[axis] for axis in here]
-        flat = total([indices[axis] for axis in here], row_major(sizes))
-        made += _split(flat, [target[axis] for axis in there])
-    return made
-
-
-def _segments(shape: Sequence[Size], target: Sequence[Size]) -> list[tuple[list[int], list[int]]]:
-    """Runs of axes on both sides that hold the same number of elements, as short as possible."""
-    found: list[tuple[list[int], list[int]]] = []
-    i = j = 0
-    while i < len(shape) or j < len(target):
-        here: list[int] = []
-        there: list[int] = []
-        left: Size = 1
-        right: Size = 1
-        while True:
-            if (
-                j < len(target)
-                and (there == [] or _is_behind(right, left))
-                and (there == [] or i >= len(shape) or not _is_behind(left, right))
-            ):
-                right = right * target[j]
-                there.append(j)
-                j += 1
-            elif i < len(shape):
-                left = left * shape[i]
-                here.append(i)
-                i += 1
-            elif j < len(target):
-                right = right * target[j]
-                there.append(j)
-                j += 1
-            if left == right and here and there:
-                break
-            if i >= len(shape) and j >= len(target):
-                break
-        found.append((here, there))
-    return found
-
-
-def _is_behind(left: Size, right: Size) -> bool:
-    """Whether a product surely still misses factors of another."""
-    if isinstance(left, int) and isinstance(right, int):
-        return left < right
-    return left != right and (isinstance(left, int) or dims.lower(right - left) not in (None, 0))
-
-
-def _split(flat: Index, sizes: Sequence[Size]) -> list[Index]:
-    """A flat index as one per axis: by sorting its terms where that is exact, else by division."""
-    made: list[Index] = []
-    for size in reversed(sizes[1:]):
-        if isinstance(size, int) and size == 1:
-            made.append(ZERO)
-            continue
-        quotient, rest = _divide(flat, size)
-        made.append(rest)
-        flat = quotient
-    if sizes:
-        first = sizes[0]
-        made.append(ZERO if isinstance(first, int) and first == 1 else flat)
-    return made[::-1]
-
-
-def _divide(flat: Index, size: Size) -> tuple[Index, Index]:
-    """Quotient and remainder of a division by a size; of an empty axis nothing is read."""
-    if isinstance(size, int) and size == 0:
-        return ZERO, ZERO
-    above = Index()
-    below = Index()
-    for loop, factor in flat.terms:
-        multiple = _exact_quotient(factor, size)
-        if multiple is None:
-            below = below + Index(((loop, factor),))
-        else:
-            above = above + Index(((loop, multiple),))
-    multiple = _exact_quotient(flat.constant, size)
-    if multiple is not None:
-        above = above + multiple
-    elif isinstance(flat.constant, int) and isinstance(size, int):
-        above = above + flat.constant // size
-        below = below + flat.constant % size
-    else:
-        below = below + flat.constant
-    if not flat.extras and below.lies_within(size):
-        return above, below
-    quotient = Index((), 0, ((1, Quotient(flat, size)),))
-    return quotient, flat + quotient * (size * -1)
-
-
-def _exact_quotient(size: Size, divisor: Size) -> Size | None:
-    """size / divisor if that is whole for sure."""
-    if isinstance(size, int) and isinstance(divisor, int):
-        return size // divisor if divisor and size % divisor == 0 else None
-    quotient = dims.floor_divide(size, divisor)
-    return quotient if quotient * divisor == size else None
-
-
-# --- windows, padding, joining ------------------------------------------------------------------
-
-
-def window_start(start: Value, limit: Size) -> Index:
-    """The first index of a window that is moved inside; `limit` is the last possible one."""
-    if isinstance(start, Constant) and isinstance(limit, int):
-        return constant(min(max(int(start.array), 0), limit))
-    if isinstance(limit, int) and limit == 0:
-        return ZERO
-    return Index((), 0, ((1, Start(_scalar(start), limit)),))
-
-
-def _dynamic_slice(op: Op, number: int, place: Place) -> Expression:
-    x, *starts = op.operands
-    sizes = op.attributes["sizes"]
-    indices = [
-        index + window_start(start, available - size)
-        for index, start, size, available in zip(
-            place.indices, starts, sizes, x.type.shape, strict=True
-        )
-    ]
-    return Ref(x, place.at(indices))
-
-
-def _dynamic_update_slice(op: Op, number: int, place: Place) -> Expression:
-    x, update, *starts = op.operands
-    indices, guards = [], []
-    axes = zip(place.indices, starts, update.type.shape, x.type.shape, strict=True)
-    for index, start, size, available in axes:
-        inner = index + window_start(start, available - size) * -1
-        indices.append(inner)
-        guards.append(Guard(inner, 0, size))
-    window = place.at(indices).guarded(guards)
-    added = window.guards[len(place.guards) :]
-    return Choose(added, Ref(update, window), Ref(x, place)) if added else Ref(update, window)
-
-
-def _pad(op: Op, number: int, place: Place) -> Expression:
-    x, value = op.operands
-    low, interior = op.attributes["low"], op.attributes["interior"]
-    indices, guards = [], []
-    axes = zip(place.indices, low, interior, x.type.shape, strict=True)
-    for index, before, gap, size in axes:
-        inner = index + (before * -1)
-        if gap:
-            quotient = Index((), 0, ((1, Quotient(inner, gap + 1)),))
-            guards.append(Guard(inner + quotient * -(gap + 1), 0, 1))
-            inner = quotient
-        indices.append(inner)
-        guards.append(Guard(inner, 0, size))
-    return _choose(x, place.at(indices), guards, _scalar(value))
-
-
-def _choose(
-    value: Value, place: Place, guards: Sequence[Guard], otherwise: Expression
-) -> Expression:
-    """A value where guards hold; the guards that always do are left out."""
-    inside = place.guarded(guards)
-    added = inside.guards[len(place.guards) :]
-    return Choose(added, Ref(value, inside), otherwise) if added else Ref(value, inside)
-
-
-def _concatenate(op: Op, number: int, place: Place) -> Expression:
-    axis = op.attributes["axis"]
-    offset: Size = 0
-    pieces: list[tuple[Value, Place, Guard]] = []
-    for operand in op.operands:
-        size = operand.type.shape[axis]
-        indices = list(place.indices)
-        indices[axis] = indices[axis] + (offset * -1)
-        pieces.append((operand, place.at(indices), Guard(indices[axis], 0, size)))
-        offset = offset + size
-    zero = Literal(np.zeros((), op.results[0].type.dtype.numpy), op.results[0].type.dtype)
-    made: Expression = zero
-    for operand, at, guard in reversed(pieces):
-        made = _choose(operand, at, [guard], made)
-    return made
-
-
-# --- positions and gathers ----------------------------------------------------------------------
-
-
-def _iota(op: Op, number: int, place: Place) -> Expression:
-    return Position(place.indices[op.attributes["axis"]], op.results[0].type.dtype)
-
-
-def _dim_value(op: Op, number: int, place: Place) -> Expression:
-    return Position(constant(op.attributes["dim"]), op.results[0].type.dtype)
-
-
-def _gather(op: Op, number: int, place: Place) -> Expression:
-    operand, *indices = op.operands
-    rank = indices[0].type.rank
-    at = place.at(place.indices[:rank])
-    target, guards = indexed_place(op, operand, indices, at, place.indices[rank:])
-    dtype = operand.type.dtype
-    nothing = Literal(np.zeros((), dtype.numpy), dtype)
-    return _choose(operand, place.at(target), guards, nothing)
-
-
-def indexed_place(
-    op: Op, operand: Value, indices: Sequence[Value], at: Place, kept: Sequence[Index]
-) -> tuple[list[Index], list[Guard]]:
-    """The index into the operand of a gather or scatter, and the guards under which it counts."""
-    axes, batch, mode = (op.attributes[name] for name in ("axes", "batch_dims", "mode"))
-    positions = dict(zip(axes, indices, strict=True))
-    rest = iter(kept)
-    target: list[Index] = []
-    guards: list[Guard] = []
-    for axis, size in enumerate(operand.type.shape):
-        if axis < batch:
-            target.append(at.indices[axis])
-        elif axis in positions:
-            ref = Ref(positions[axis], at)
-            found = Index((), 0, ((1, Resolved(ref, size, mode, op, axis, at.guards)),))
-            target.append(found)
-            if mode == "fill":
-                guards.append(Guard(found, 0, size))
-        else:
-            target.append(next(rest))
-    return target, guards
-
-
-MAPS: Final[dict[str, Map]] = {
-    "stop_gradient": _itself,
-    "probe": _itself,
-    "fence": _itself,
-    "broadcast": _broadcast,
-    "transpose": _transpose,
-    "reverse": _reverse,
-    "slice": _slice,
-    "reshape": _reshape,
-    "dynamic_slice": _dynamic_slice,
-    "dynamic_update_slice": _dynamic_update_slice,
-    "pad": _pad,
-    "concatenate": _concatenate,
-    "iota": _iota,
-    "dim_value": _dim_value,
-    "gather": _gather,
-}
+def view_base(value: Value) -> Value:
+    """The value whose array a view by strides reads: the end of a chain of views."""
+    while isinstance(value, Result) and is_view(value.op):
+        operand = value.op.operands[0]
+        if not operand.type.rank:
+            break
+        value = operand
+    return value

@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Region, Result, Value
+from weft.compiler.ir.index.affine import row_major
 from weft.compiler.loops.arena import Buffer
 from weft.compiler.loops.fusion import Fusion
 from weft.compiler.loops.group import Node
-from weft.compiler.loops.index import row_major
 from weft.compiler.loops.kernel import Layout
+from weft.compiler.loops.maps import view_base
 from weft.compiler.loops.order import Order
-from weft.compiler.loops.views import view_base
 
 
 @dataclass(eq=False, slots=True)
@@ -106,41 +106,7 @@ class RegionPlan:
             value = value.op.operands[0]
         layout = self.layout(base)
         for op in reversed(views):
-            layout = _view_layout(op, layout)
+            assert op.definition.view is not None
+            moved = op.definition.view.strides(op, layout.offset, layout.strides)
+            layout = Layout(layout.storage, *moved)
         return layout
-
-
-def _view_layout(op: Op, base: Layout) -> Layout:
-    (x,) = op.operands
-    match op.name:
-        case "transpose":
-            strides = [base.strides[axis] for axis in op.attributes["permutation"]]
-            return Layout(base.storage, base.offset, tuple(strides))
-        case "broadcast":
-            made: list[Size] = [0] * len(op.attributes["shape"])
-            sizes = zip(x.type.shape, op.attributes["dims"], base.strides, strict=True)
-            for size, target, stride in sizes:
-                made[target] = stride if size == op.attributes["shape"][target] else 0
-            return Layout(base.storage, base.offset, tuple(made))
-        case "reverse":
-            flipped = list(base.strides)
-            offset = base.offset
-            for axis in op.attributes["axes"]:
-                offset = offset + flipped[axis] * (x.type.shape[axis] - 1)
-                flipped[axis] = flipped[axis] * -1
-            return Layout(base.storage, offset, tuple(flipped))
-        case "slice":
-            starts, steps = op.attributes["starts"], op.attributes["strides"]
-            offset = base.offset
-            for start, stride in zip(starts, base.strides, strict=True):
-                offset = offset + start * stride
-            taken = [stride * step for stride, step in zip(base.strides, steps, strict=True)]
-            return Layout(base.storage, offset, tuple(taken))
-        case "reshape":
-            axes = zip(x.type.shape, base.strides, strict=True)
-            kept = iter([stride for size, stride in axes if size != 1])
-            shape = op.attributes["shape"]
-            return Layout(
-                base.storage, base.offset, tuple(0 if size == 1 else next(kept) for size in shape)
-            )
-    raise AssertionError(f"{op.name} is no view")

@@ -12,15 +12,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.graph import Constant, Op, Parameter, Region, Result, Value
+from weft.compiler.ir.index.affine import row_major, total
 from weft.compiler.loops.arena import Buffer, aligned, assign_offsets
 from weft.compiler.loops.estimates import bytes_of as bytes_of
 from weft.compiler.loops.fusion import Fusion
-from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode, Reduction
-from weft.compiler.loops.index import row_major, total
+from weft.compiler.loops.group import (
+    FusionGroup,
+    Node,
+    OpaqueNode,
+    PiecewiseNode,
+    Reduction,
+    needs_row_major,
+)
 from weft.compiler.loops.kernel import Layout
 from weft.compiler.loops.memory import ControlPlan, Copy, Purpose, RegionPlan
 from weft.compiler.loops.order import Order
-from weft.compiler.loops.views import needs_row_major
 
 
 def plan_memory(

@@ -14,9 +14,9 @@ from typing import Final
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
+from weft.compiler.ir.index.affine import Loop
 from weft.compiler.loops.costs import PARALLEL
 from weft.compiler.loops.group import Reduction
-from weft.compiler.loops.index import Loop
 from weft.compiler.loops.kernel import Entry, Kernel, Load, Stage
 from weft.compiler.record import record
 

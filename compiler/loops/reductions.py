@@ -10,9 +10,9 @@ from typing import Final
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op
-from weft.compiler.loops.expression import Combined, Ref
+from weft.compiler.ir.index.affine import Index, Loop, Place, constant, counter
+from weft.compiler.ir.index.expression import Combined, Ref
 from weft.compiler.loops.group import FusionGroup
-from weft.compiler.loops.index import Index, Loop, Place, constant, counter
 
 REDUCTIONS: Final = {
     "reduce_sum": "sum",

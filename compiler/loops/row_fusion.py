@@ -16,10 +16,10 @@ from typing import Final, TypeAlias
 from weft.compiler.ir import dims, dtypes
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
+from weft.compiler.ir.index.affine import Index, Loop, row_major, total
 from weft.compiler.ir.types import Shape
 from weft.compiler.loops.fusion import Fusion
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode
-from weft.compiler.loops.index import Index, Loop, row_major, total
 from weft.compiler.loops.inline_products import PRODUCTS
 from weft.compiler.record import record
 

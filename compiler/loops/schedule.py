@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Result, Value
+from weft.compiler.ir.index.affine import Loop
+from weft.compiler.ir.index.expression import Ref
 from weft.compiler.loops.arena import ALIGNMENT, Buffer
 from weft.compiler.loops.build_kernels import Kernels
 from weft.compiler.loops.costs import own_cost
 from weft.compiler.loops.estimates import bytes_of
-from weft.compiler.loops.expression import Ref
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
-from weft.compiler.loops.index import Loop
 from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.memory import ControlPlan, Copy, RegionPlan
 from weft.compiler.loops.parallel import steps_at_once

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
 from weft.compiler.ir.graph import Result, Value
+from weft.compiler.ir.index.expression import Ref
+from weft.compiler.ir.index.references import references
 from weft.compiler.ir.types import Shape
 from weft.compiler.loops import maps
-from weft.compiler.loops.expression import Ref
 from weft.compiler.loops.group import FusionGroup
-from weft.compiler.loops.references import references
 
 MOST_SEARCHED: Final = 64  # values that are looked at to find what two reductions share
 

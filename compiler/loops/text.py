@@ -7,7 +7,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from weft.compiler.ir.graph import Op
-from weft.compiler.loops.expression import (
+from weft.compiler.ir.index.affine import Guard, Index, Loop
+from weft.compiler.ir.index.expression import (
     Apply,
     Choose,
     Combined,
@@ -19,7 +20,6 @@ from weft.compiler.loops.expression import (
     Start,
 )
 from weft.compiler.loops.group import Reduction
-from weft.compiler.loops.index import Guard, Index, Loop
 from weft.compiler.loops.kernel import Argument, Entry, Kernel, Load, Stage, Write
 
 if TYPE_CHECKING:

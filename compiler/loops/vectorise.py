@@ -6,7 +6,7 @@ from typing import Final
 
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
-from weft.compiler.loops.index import Index, Loop
+from weft.compiler.ir.index.affine import Index, Loop
 from weft.compiler.loops.kernel import Entry, Kernel, Load, Stage
 from weft.compiler.loops.reduction_tiling import ReductionPlan, tile_reduction
 from weft.compiler.record import record

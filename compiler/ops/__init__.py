@@ -26,6 +26,7 @@ from weft.compiler.ops import (
     special,
     window,
 )
+from weft.compiler.ops.primitives import ops
 
 FAMILIES: Final = (
     arithmetic,
@@ -50,3 +51,4 @@ FAMILIES: Final = (
 TABLE: Final[Mapping[str, OpDef]] = MappingProxyType(
     {op.name: op for family in FAMILIES for op in family.OPS}
 )
+ops.bind(TABLE)

@@ -15,7 +15,7 @@ from weft.compiler.ir.graph import Constant, Op, Value
 from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.rules import JvpRule, Maybe
 from weft.compiler.ir.types import ArrayType
-from weft.compiler.ops import conversion, helpers, logic, special
+from weft.compiler.ops import helpers
 from weft.compiler.ops.common import (
     FLOAT,
     INEXACT,
@@ -28,6 +28,7 @@ from weft.compiler.ops.common import (
 )
 from weft.compiler.ops.elementwise import binary, flat, one, unary
 from weft.compiler.ops.precision import Array, in_double, widen
+from weft.compiler.ops.primitives import ops
 
 neg: OpDef = unary(
     "neg",
@@ -44,7 +45,7 @@ def _abs_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
     assert tangent is not None
     if not x.type.dtype.is_complex:
         return mul(tangent, sign(x))
-    return conversion.real(mul(tangent, conversion.conj(sign(x))))
+    return ops.real(mul(tangent, ops.conj(sign(x))))
 
 
 abs_ = unary(
@@ -68,9 +69,9 @@ def _sign_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
     assert tangent is not None
     if not z.type.dtype.is_complex:
         return None
-    across = conversion.imag(mul(tangent, conversion.conj(direction)))
+    across = ops.imag(mul(tangent, ops.conj(direction)))
     turned = div(across, helpers.unless_zero(abs_(z)))
-    return mul(conversion.complex_(helpers.number(0, turned), turned), direction)
+    return mul(ops.complex_(helpers.number(0, turned), turned), direction)
 
 
 sign: OpDef = unary(
@@ -205,8 +206,8 @@ def _pow_by_base(x: Value, y: Value, z: Value) -> Value:
     if isinstance(y, Constant):
         return _pow_by_base_constant(x, y)
     zero = helpers.number(0, x)
-    both_zero = logic.and_(logic.eq(x, zero), logic.eq(y, zero))
-    exponent = logic.select(both_zero, zero, sub(y, helpers.number(1, y)))
+    both_zero = ops.and_(ops.eq(x, zero), ops.eq(y, zero))
+    exponent = ops.select(both_zero, zero, sub(y, helpers.number(1, y)))
     return mul(y, pow_(x, exponent))
 
 
@@ -221,7 +222,7 @@ def _pow_by_base_constant(x: Value, y: Constant) -> Value:
 def _pow_by_exponent(x: Value, y: Value, z: Value) -> Value:
     """z * log(x), and z * 0 for x = 0: 0 ** y is 0 on the side of y where it is finite."""
     if not isinstance(x, Constant):
-        return mul(z, special.log(helpers.unless_zero(x)))
+        return mul(z, ops.log(helpers.unless_zero(x)))
     base = widen(x.array)
     with np.errstate(all="ignore"):
         logarithm = np.log(np.where(base == 0, 1, base))
@@ -278,10 +279,10 @@ def _extreme_jvp(beats: Callable[[Value, Value], Value]) -> JvpRule:
     def term(tangent: Value, own: Value, other: Value) -> Value:
         nothing = helpers.number(0, own)
         if isinstance(other, Constant):
-            return logic.select(beats(own, other), tangent, nothing)
+            return ops.select(beats(own, other), tangent, nothing)
         half = mul(tangent, helpers.number(0.5, own))
-        shared = logic.select(logic.eq(own, other), half, tangent)
-        return logic.select(beats(other, own), nothing, shared)
+        shared = ops.select(ops.eq(own, other), half, tangent)
+        return ops.select(beats(other, own), nothing, shared)
 
     def jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
         (x, y), (dx, dy) = op.operands, tangents
@@ -298,7 +299,7 @@ maximum = binary(
     kinds=ORDERED,
     reference=np.maximum,
     traits=Trait.COMMUTATIVE,
-    jvp=_extreme_jvp(lambda x, y: logic.gt(x, y)),
+    jvp=_extreme_jvp(lambda x, y: ops.gt(x, y)),
 )
 
 minimum = binary(
@@ -307,7 +308,7 @@ minimum = binary(
     kinds=ORDERED,
     reference=np.minimum,
     traits=Trait.COMMUTATIVE,
-    jvp=_extreme_jvp(lambda x, y: logic.lt(x, y)),
+    jvp=_extreme_jvp(lambda x, y: ops.lt(x, y)),
 )
 
 
@@ -322,14 +323,14 @@ def _clamp_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
     """The tangent of x strictly between the bounds, else that of the bound that holds it."""
     low, x, high = op.operands
     holds: tuple[Callable[[], Value], ...] = (
-        lambda: logic.and_(logic.le(x, low), logic.lt(low, high)),
-        lambda: logic.and_(logic.gt(x, low), logic.lt(x, high)),
-        lambda: logic.or_(logic.ge(x, high), logic.ge(low, high)),
+        lambda: ops.and_(ops.le(x, low), ops.lt(low, high)),
+        lambda: ops.and_(ops.gt(x, low), ops.lt(x, high)),
+        lambda: ops.or_(ops.ge(x, high), ops.ge(low, high)),
     )
     total: Maybe = None
     for tangent, made in zip(tangents, holds, strict=True):
         if tangent is not None:
-            term = logic.select(made(), tangent, helpers.number(0, x))
+            term = ops.select(made(), tangent, helpers.number(0, x))
             total = helpers.accumulate(total, helpers.stretch(term, op.results[0].type.shape))
     return total
 

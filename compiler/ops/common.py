@@ -34,6 +34,13 @@ def require_axes(axes: Sequence[int], rank: int) -> None:
         raise ShapeError(f"axes {tuple(axes)} name an axis twice")
 
 
+def require_per_axis(rank: int, **attributes: Sequence[object]) -> None:
+    """Each of the attributes must have one entry per axis."""
+    for name, values in attributes.items():
+        if len(values) != rank:
+            raise ShapeError(f"{name} has length {len(values)}, expected the operand's rank {rank}")
+
+
 def require_rank(operand: ArrayType, least: int, what: str) -> None:
     if operand.rank < least:
         raise ShapeError(f"{what} needs rank {least} or more, got {operand}")

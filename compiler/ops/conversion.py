@@ -14,10 +14,11 @@ from weft.compiler.ir.graph import Op
 from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType
-from weft.compiler.ops import arithmetic, helpers
+from weft.compiler.ops import helpers, index_maps
 from weft.compiler.ops.common import ANY, REAL, elementwise_shape, same_dtype
 from weft.compiler.ops.elementwise import flat, unary
 from weft.compiler.ops.precision import Array
+from weft.compiler.ops.primitives import ops
 
 
 def _infer_cast(x: ArrayType, *, dtype: DType) -> ArrayType:
@@ -85,7 +86,7 @@ def _real_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool])
 
 def _imag_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
     given = helpers.only(cotangents)
-    return [complex_(helpers.number(0, given), arithmetic.neg(given))]
+    return [complex_(helpers.number(0, given), ops.neg(given))]
 
 
 real = unary(
@@ -140,9 +141,7 @@ def _complex_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
 
 def _complex_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
     given = helpers.only(cotangents)
-    return helpers.operand_cotangents(
-        op, linear, lambda: real(given), lambda: arithmetic.neg(imag(given))
-    )
+    return helpers.operand_cotangents(op, linear, lambda: real(given), lambda: ops.neg(imag(given)))
 
 
 complex_ = OpDef(
@@ -172,6 +171,7 @@ stop_gradient = unary(
     kinds=ANY,
     reference=_identity,
     jvp=flat,
+    index_map=index_maps.itself,
 )
 
 
@@ -193,6 +193,7 @@ probe = OpDef(
     traits=Trait.ELEMENTWISE,
     jvp=_pass_on,
     transpose=lambda op, cotangents, linear: cotangents,
+    index_map=index_maps.itself,
 )
 
 
@@ -212,6 +213,7 @@ fence = OpDef(
     traits=Trait.ELEMENTWISE,
     jvp=_pass_on,
     transpose=lambda op, cotangents, linear: cotangents,
+    index_map=index_maps.itself,
 )
 
 OPS: Final = (

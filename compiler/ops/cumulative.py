@@ -19,7 +19,7 @@ from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.rules import JvpRule, Maybe, TransposeRule
 from weft.compiler.ir.types import ArrayType, format_shape
-from weft.compiler.ops import arithmetic, conversion, helpers, logic, shape, special
+from weft.compiler.ops import helpers
 from weft.compiler.ops.common import (
     FLOAT,
     INEXACT,
@@ -30,6 +30,7 @@ from weft.compiler.ops.common import (
     same_dtype,
 )
 from weft.compiler.ops.precision import Array, widen
+from weft.compiler.ops.primitives import ops
 
 
 def cumulative(
@@ -109,7 +110,7 @@ def _recurrence_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
     (of_factor, total), (factor, _), (z,) = tangents, op.operands, op.results
     axis, reverse = op.attributes["axis"], op.attributes["reverse"]
     if of_factor is not None:
-        term = arithmetic.mul(of_factor, _previous(z, 0, axis, reverse))
+        term = ops.mul(of_factor, _previous(z, 0, axis, reverse))
         total = helpers.accumulate(total, term)
     assert total is not None
     return linear_recurrence(factor, total, axis=axis, reverse=reverse)
@@ -130,7 +131,7 @@ def _previous(x: Value, first: float, axis: int, reverse: bool) -> Value:
     at_axis = [int(i == axis) for i in range(x.type.rank)]
     back = [-width for width in at_axis]
     low, high = (back, at_axis) if reverse else (at_axis, back)
-    return shape.pad(x, helpers.number(first, x), low=low, high=high, interior=[0] * len(low))
+    return ops.pad(x, helpers.number(first, x), low=low, high=high, interior=[0] * len(low))
 
 
 linear_recurrence = OpDef(
@@ -174,7 +175,7 @@ def _recurrence_rule(
         assert tangent is not None
         axis, reverse = op.attributes["axis"], op.attributes["reverse"]
         factor, weight = coefficients(x, z, axis, reverse)
-        term = arithmetic.mul(tangent, weight)
+        term = ops.mul(tangent, weight)
         return linear_recurrence(factor, term, axis=axis, reverse=reverse)
 
     return jvp
@@ -188,9 +189,9 @@ def _of_product(x: Value, z: Value, axis: int, reverse: bool) -> tuple[Value, Va
 def _of_logsumexp(x: Value, z: Value, axis: int, reverse: bool) -> tuple[Value, Value]:
     """The shares e ** (z[i - 1] - z[i]) and e ** (x[i] - z[i]), 0 as long as all is -inf."""
     lowest = helpers.number(-math.inf, z)
-    safe = logic.select(logic.eq(z, lowest), helpers.number(0, z), z)
+    safe = ops.select(ops.eq(z, lowest), helpers.number(0, z), z)
     before = _previous(z, -math.inf, axis, reverse)
-    return special.exp(arithmetic.sub(before, safe)), special.exp(arithmetic.sub(x, safe))
+    return ops.exp(ops.sub(before, safe)), ops.exp(ops.sub(x, safe))
 
 
 def _extreme_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
@@ -199,9 +200,9 @@ def _extreme_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
     assert tangent is not None
     axis, reverse = op.attributes["axis"], op.attributes["reverse"]
     # NaN equals nothing, so the first result is new whatever it is.
-    stays = logic.eq(z, _previous(z, math.nan, axis, reverse))
-    term = logic.select(stays, helpers.number(0, z), tangent)
-    factor = conversion.cast(stays, dtype=z.type.dtype)
+    stays = ops.eq(z, _previous(z, math.nan, axis, reverse))
+    term = ops.select(stays, helpers.number(0, z), tangent)
+    factor = ops.cast(stays, dtype=z.type.dtype)
     return linear_recurrence(factor, term, axis=axis, reverse=reverse)
 
 

@@ -18,7 +18,8 @@ from weft.compiler.ir.dtypes import i64
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType, Shape
-from weft.compiler.ops import arithmetic, cumulative, helpers, indexing, logic, ordering, shape
+from weft.compiler.ops import helpers
+from weft.compiler.ops.primitives import ops
 
 
 def where_last(values: Value, operand: ArrayType, indices: Sequence[Value], **places: Any) -> Value:
@@ -31,14 +32,14 @@ def where_last(values: Value, operand: ArrayType, indices: Sequence[Value], **pl
         return values
     # Numbers stand for the updates; axes that are kept whole would only repeat them.
     room, places = _indexed_room(operand, **places)
-    count = shape.iota(dtype=i64, shape=(product(index),), axis=0)
+    count = ops.iota(dtype=i64, shape=(product(index),), axis=0)
     numbers = helpers.reshape(count, index)
     none = helpers.stretch(constant(0, i64), room)
-    written = indexing.scatter(none, numbers, *indices, kind="set", **places)
-    is_last = logic.eq(indexing.gather(written, *indices, **places), numbers)
+    written = ops.scatter(none, numbers, *indices, kind="set", **places)
+    is_last = ops.eq(ops.gather(written, *indices, **places), numbers)
     if values.type.rank > len(index):
-        is_last = shape.broadcast(is_last, shape=values.type.shape, dims=range(len(index)))
-    return logic.select(is_last, values, helpers.number(0, values))
+        is_last = ops.broadcast(is_last, shape=values.type.shape, dims=range(len(index)))
+    return ops.select(is_last, values, helpers.number(0, values))
 
 
 def _may_repeat(indices: Sequence[Value], batch_dims: int) -> bool:
@@ -54,22 +55,22 @@ def extreme_tangent(op: Op, d_operand: Maybe, d_updates: Maybe) -> Value:
     (operand, updates, *indices), (result,) = op.operands, op.results
     places = _places(op)
     # Asked so that NaN, which is beside everything, takes its part and leaves no 0 / 0.
-    is_beaten = logic.lt if op.attributes["kind"] == "max" else logic.gt
+    is_beaten = ops.lt if op.attributes["kind"] == "max" else ops.gt
     loses = is_beaten(operand, result)
-    update_loses = is_beaten(updates, indexing.gather(result, *indices, **places))
+    update_loses = is_beaten(updates, ops.gather(result, *indices, **places))
     zero, one = helpers.number(0, operand), helpers.number(1, operand)
 
     def total(of_operand: Maybe, of_updates: Maybe) -> Value:
         """What the operand and the updates contribute to each position if they do not lose."""
         start = helpers.zeros(operand.type)
         if of_operand is not None:
-            start = logic.select(loses, zero, of_operand)
+            start = ops.select(loses, zero, of_operand)
         if of_updates is None:
             return start
-        added = logic.select(update_loses, zero, of_updates)
-        return indexing.scatter(start, added, *indices, kind="add", **places)
+        added = ops.select(update_loses, zero, of_updates)
+        return ops.scatter(start, added, *indices, kind="add", **places)
 
-    return arithmetic.div(total(d_operand, d_updates), total(one, one))
+    return ops.div(total(d_operand, d_updates), total(one, one))
 
 
 # --- mul ----------------------------------------------------------------------------------------
@@ -83,15 +84,13 @@ def product_tangent(op: Op, d_operand: Maybe, d_updates: Maybe) -> Value:
     total = None
     if d_operand is not None:
         ones = helpers.stretch(helpers.number(1, operand), operand.type.shape)
-        total = arithmetic.mul(
-            d_operand, indexing.scatter(ones, updates, *indices, **op.attributes)
-        )
+        total = ops.mul(d_operand, ops.scatter(ones, updates, *indices, **op.attributes))
     if d_updates is None:
         assert total is not None
         return total
-    scaled = arithmetic.mul(d_updates, _other_factors(op))
+    scaled = ops.mul(d_updates, _other_factors(op))
     start = total or helpers.zeros(operand.type)
-    return indexing.scatter(start, scaled, *indices, kind="add", **_places(op))
+    return ops.scatter(start, scaled, *indices, kind="add", **_places(op))
 
 
 def _plain_product_tangent(op: Op, d_operand: Maybe, d_updates: Maybe) -> Value:
@@ -100,13 +99,13 @@ def _plain_product_tangent(op: Op, d_operand: Maybe, d_updates: Maybe) -> Value:
     places = _places(op)
     changed = None
     if d_operand is not None:
-        changed = arithmetic.mul(indexing.gather(d_operand, *indices, **places), updates)
+        changed = ops.mul(ops.gather(d_operand, *indices, **places), updates)
     if d_updates is not None:
-        other = indexing.gather(operand, *indices, **places)
-        changed = helpers.accumulate(changed, arithmetic.mul(d_updates, other))
+        other = ops.gather(operand, *indices, **places)
+        changed = helpers.accumulate(changed, ops.mul(d_updates, other))
     assert changed is not None
     start = d_operand or helpers.zeros(operand.type)
-    return indexing.scatter(start, changed, *indices, kind="set", **places)
+    return ops.scatter(start, changed, *indices, kind="set", **places)
 
 
 def _other_factors(op: Op) -> Value:
@@ -117,25 +116,25 @@ def _other_factors(op: Op) -> Value:
     steps = product(updates.type.shape[batch_dims:index_rank])
     axis = len(batch)
     spots = helpers.reshape(_spots(op), (*batch, steps))
-    count = shape.iota(dtype=i64, shape=spots.type.shape, axis=axis)
-    spots, order = ordering.sort.emit(spots, count, axis=axis)
+    count = ops.iota(dtype=i64, shape=spots.type.shape, axis=axis)
+    spots, order = ops.sort.emit(spots, count, axis=axis)
     along = {"axes": (axis,), "batch_dims": axis, "mode": "clip"}
-    factors = indexing.gather(helpers.reshape(updates, (*batch, steps, *kept)), order, **along)
+    factors = ops.gather(helpers.reshape(updates, (*batch, steps, *kept)), order, **along)
     before = _products_before(factors, spots, axis, reverse=False)
     after = _products_before(factors, spots, axis, reverse=True)
-    others = arithmetic.mul(before, after)
-    unsorted = indexing.scatter(helpers.zeros(others.type), others, order, kind="add", **along)
-    own = indexing.gather(operand, *indices, **_places(op))
-    return arithmetic.mul(helpers.reshape(unsorted, updates.type.shape), own)
+    others = ops.mul(before, after)
+    unsorted = ops.scatter(helpers.zeros(others.type), others, order, kind="add", **along)
+    own = ops.gather(operand, *indices, **_places(op))
+    return ops.mul(helpers.reshape(unsorted, updates.type.shape), own)
 
 
 def _spots(op: Op) -> Value:
     """The number of the position that each index means, and 0 for those that are dropped."""
     operand, _, *indices = op.operands
     room, places = _indexed_room(operand.type, **_places(op))
-    count = shape.iota(dtype=i64, shape=(product(room),), axis=0)
-    numbers = arithmetic.add(count, helpers.number(1, count))
-    return indexing.gather(helpers.reshape(numbers, room), *indices, **places)
+    count = ops.iota(dtype=i64, shape=(product(room),), axis=0)
+    numbers = ops.add(count, helpers.number(1, count))
+    return ops.gather(helpers.reshape(numbers, room), *indices, **places)
 
 
 def _products_before(factors: Value, spots: Value, axis: int, reverse: bool) -> Value:
@@ -143,13 +142,13 @@ def _products_before(factors: Value, spots: Value, axis: int, reverse: bool) -> 
 
     A recurrence that begins anew at each spot, so that zeros among the factors need no division.
     """
-    is_first = logic.ne(spots, _previous(spots, -1, axis, reverse))
+    is_first = ops.ne(spots, _previous(spots, -1, axis, reverse))
     if factors.type.rank > spots.type.rank:
-        is_first = shape.broadcast(is_first, shape=factors.type.shape, dims=range(spots.type.rank))
+        is_first = ops.broadcast(is_first, shape=factors.type.shape, dims=range(spots.type.rank))
     zero, one = helpers.number(0, factors), helpers.number(1, factors)
-    factor = logic.select(is_first, zero, _previous(factors, 1, axis, reverse))
-    start = logic.select(is_first, one, zero)
-    return cumulative.linear_recurrence(factor, start, axis=axis, reverse=reverse)
+    factor = ops.select(is_first, zero, _previous(factors, 1, axis, reverse))
+    start = ops.select(is_first, one, zero)
+    return ops.linear_recurrence(factor, start, axis=axis, reverse=reverse)
 
 
 def _previous(x: Value, first: int, axis: int, reverse: bool) -> Value:
@@ -157,7 +156,7 @@ def _previous(x: Value, first: int, axis: int, reverse: bool) -> Value:
     ahead = [int(i == axis) for i in range(x.type.rank)]
     behind = [-width for width in ahead]
     low, high = (behind, ahead) if reverse else (ahead, behind)
-    return shape.pad(x, helpers.number(first, x), low=low, high=high, interior=[0] * len(low))
+    return ops.pad(x, helpers.number(first, x), low=low, high=high, interior=[0] * len(low))
 
 
 def _indexed_room(

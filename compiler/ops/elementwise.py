@@ -1,8 +1,8 @@
 """How elementwise ops are declared: factories that pair a reference with a type rule.
 
-The ops themselves are in `arithmetic`, `logic`, `conversion` and `special`. Families use each
-other's ops in their rules, so they import each other as modules and look names up when a rule runs;
-an op that a lambda names before its declaration, or across such a circle, is annotated `: OpDef`.
+The ops themselves are in `arithmetic`, `logic`, `conversion` and `special`. Rules name ops of other
+families through `primitives`; an op that a lambda names before its declaration is annotated
+`: OpDef`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 
 from weft.compiler.ir.dtypes import DType, bool_
 from weft.compiler.ir.graph import Op, Value
+from weft.compiler.ir.lowering import IndexMap
 from weft.compiler.ir.opdef import OpDef, Reference, Trait
 from weft.compiler.ir.rules import JvpRule, Maybe, TransposeRule
 from weft.compiler.ir.types import ArrayType
-from weft.compiler.ops import arithmetic, helpers
+from weft.compiler.ops import helpers
 from weft.compiler.ops.common import elementwise_shape, require_kind, same_dtype
+from weft.compiler.ops.primitives import ops
 
 
 def unchanged(dtype: DType) -> DType:
@@ -46,7 +48,7 @@ def by_partials(*partials: Partial | None) -> JvpRule:
                 continue
             term = tangent
             if partial is not one:
-                term = arithmetic.mul(tangent, partial(*op.operands, *op.results))
+                term = ops.mul(tangent, partial(*op.operands, *op.results))
             total = helpers.accumulate(total, helpers.stretch(term, op.results[0].type.shape))
         return total
 
@@ -59,7 +61,7 @@ def by_divisor(divisor: Partial) -> JvpRule:
     def jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
         (tangent,) = tangents
         assert tangent is not None
-        return arithmetic.div(tangent, divisor(*op.operands, *op.results))
+        return ops.div(tangent, divisor(*op.operands, *op.results))
 
     return jvp
 
@@ -74,6 +76,7 @@ def unary(
     derivative: Partial | None = None,
     jvp: JvpRule | None = None,
     transpose: TransposeRule | None = None,
+    index_map: IndexMap | None = None,
 ) -> OpDef:
     """An op on each element of one operand; `result` gives the result dtype.
 
@@ -94,6 +97,7 @@ def unary(
         jvp=by_partials(derivative) if derivative is not None else jvp,
         linear=() if transpose is not None else None,
         transpose=transpose,
+        index_map=index_map,
     )
 
 

@@ -9,7 +9,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Constant, Op, Result, Value
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType, Shape
-from weft.compiler.ops import arithmetic, logic, reduction, shape
+from weft.compiler.ops.primitives import ops
 
 
 def zeros(type: ArrayType) -> Value:
@@ -19,7 +19,7 @@ def zeros(type: ArrayType) -> Value:
 
 def is_zero(value: Value) -> bool:
     """Whether a value is plainly zero: a constant 0, possibly stretched."""
-    if isinstance(value, Result) and value.op.definition is shape.broadcast:
+    if isinstance(value, Result) and value.op.definition is ops.broadcast:
         return is_zero(value.op.operands[0])
     return isinstance(value, Constant) and not value.array.any()
 
@@ -33,14 +33,14 @@ def masked_as(cotangent: Value, product: Value) -> Value:
     source = cotangent
     while isinstance(source, Result) and source.op.name in ("neg", "cast"):
         source = source.op.operands[0]
-    if not isinstance(source, Result) or source.op.definition is not logic.select:
+    if not isinstance(source, Result) or source.op.definition is not ops.select:
         return product
     pred, on_true, on_false = source.op.operands
     if pred.type.shape not in ((), product.type.shape):
         return product
     if is_zero(on_false):
-        return logic.select(pred, product, number(0, product))
-    return logic.select(pred, number(0, product), product) if is_zero(on_true) else product
+        return ops.select(pred, product, number(0, product))
+    return ops.select(pred, number(0, product), product) if is_zero(on_true) else product
 
 
 def number(value: object, like: Value) -> Value:
@@ -50,62 +50,62 @@ def number(value: object, like: Value) -> Value:
 
 def scale(value: Value, factor: object) -> Value:
     """The value times a number."""
-    return arithmetic.mul(value, number(factor, value))
+    return ops.mul(value, number(factor, value))
 
 
 def offset(value: Value, amount: object) -> Value:
     """The value plus a number."""
-    return arithmetic.add(value, number(amount, value))
+    return ops.add(value, number(amount, value))
 
 
 def square(value: Value) -> Value:
     """The value times itself."""
-    return arithmetic.mul(value, value)
+    return ops.mul(value, value)
 
 
 def unless_zero(value: Value) -> Value:
     """The value, and 1 where it is 0, to divide by or to take the logarithm of."""
-    is_zero = logic.eq(value, number(0, value))
-    return logic.select(is_zero, number(1, value), value)
+    is_zero = ops.eq(value, number(0, value))
+    return ops.select(is_zero, number(1, value), value)
 
 
 def stretch(value: Value, target: Shape) -> Value:
     """A rank-0 value stretched to a shape; others already have it."""
     if value.type.shape == target:
         return value
-    return shape.broadcast(value, shape=target, dims=())
+    return ops.broadcast(value, shape=target, dims=())
 
 
 def unstretch(value: Value, target: Shape) -> Value:
     """The adjoint of stretching: a sum over everything for a rank-0 target."""
     if value.type.shape == target:
         return value
-    return reduction.reduce_sum(value, axes=tuple(range(value.type.rank)))
+    return ops.reduce_sum(value, axes=tuple(range(value.type.rank)))
 
 
 def accumulate(left: Maybe, right: Maybe) -> Maybe:
     """The sum of two tangents or cotangents, either of which may be zero."""
     if left is None or right is None:
         return right if left is None else left
-    return arithmetic.add(left, right)
+    return ops.add(left, right)
 
 
 def transpose(value: Value, permutation: Sequence[int]) -> Value:
     """The value with its axes permuted, or itself."""
     if list(permutation) == list(range(value.type.rank)):
         return value
-    return shape.transpose(value, permutation=tuple(permutation))
+    return ops.transpose(value, permutation=tuple(permutation))
 
 
 def reshape(value: Value, target: Shape) -> Value:
     """The value in another shape, or itself."""
-    return value if value.type.shape == target else shape.reshape(value, shape=target)
+    return value if value.type.shape == target else ops.reshape(value, shape=target)
 
 
 def add_leading_axis(value: Value, size: Size) -> Value:
     """The value repeated along a new first axis."""
     rank = value.type.rank
-    return shape.broadcast(value, shape=(size, *value.type.shape), dims=tuple(range(1, rank + 1)))
+    return ops.broadcast(value, shape=(size, *value.type.shape), dims=tuple(range(1, rank + 1)))
 
 
 def with_leading_axis(values: Sequence[Value], batched: Sequence[bool], size: Size) -> list[Value]:
@@ -131,7 +131,7 @@ def expand_axes(value: Value, axes: Sequence[int], full: Shape) -> Value:
     if not axes:
         return value
     kept = tuple(axis for axis in range(len(full)) if axis not in axes)
-    return shape.broadcast(value, shape=full, dims=kept)
+    return ops.broadcast(value, shape=full, dims=kept)
 
 
 def only(cotangents: Sequence[Maybe]) -> Value:

@@ -21,8 +21,9 @@ from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType, format_shape
-from weft.compiler.ops import duplicates, helpers, shape
+from weft.compiler.ops import duplicates, helpers, index_maps
 from weft.compiler.ops.common import INTEGER, drop_axes, require_axes, require_kind, same_dtype
+from weft.compiler.ops.primitives import ops
 
 Array: TypeAlias = NDArray[Any]
 
@@ -208,7 +209,7 @@ def _gather_batch(op: Op, operands: Sequence[Value], batched: Sequence[bool], si
     else:
         # Batch axes of the operand come to be indexed like others, rather than repeat it.
         counts = [
-            shape.iota(dtype=i64, shape=indices[0].type.shape, axis=axis + 1)
+            ops.iota(dtype=i64, shape=indices[0].type.shape, axis=axis + 1)
             for axis in range(batch_dims)
         ]
         indices, axes, batch_dims = [*counts, *indices], (*range(batch_dims), *axes), 0
@@ -227,6 +228,7 @@ gather = OpDef(
     linear=(0,),
     transpose=_gather_transpose,
     batch=_gather_batch,
+    index_map=index_maps.gather,
 )
 
 

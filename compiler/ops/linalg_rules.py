@@ -25,17 +25,8 @@ from weft.compiler.ir.errors import TraceError
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import Shape
-from weft.compiler.ops import (
-    arithmetic,
-    contraction,
-    conversion,
-    helpers,
-    indexing,
-    linalg,
-    logic,
-    reduction,
-    shape,
-)
+from weft.compiler.ops import helpers
+from weft.compiler.ops.primitives import ops
 
 # --- batching -----------------------------------------------------------------------------------
 
@@ -58,9 +49,9 @@ def batch_solve(op: Op, operands: Sequence[Value], batched: Sequence[bool], size
     moved = helpers.transpose(b, order)
     sizes = moved.type.shape
     folded = (*sizes[: axis - 1], sizes[axis - 1] * sizes[axis], *sizes[axis + 1 :])
-    solved = op.definition(a, shape.reshape(moved, shape=folded), **op.attributes)
+    solved = op.definition(a, ops.reshape(moved, shape=folded), **op.attributes)
     inverse = (axis - 1, *range(axis - 1), *range(axis, b.type.rank))
-    return helpers.transpose(shape.reshape(solved, shape=sizes), inverse)
+    return helpers.transpose(ops.reshape(solved, shape=sizes), inverse)
 
 
 # --- triangular factors and solves --------------------------------------------------------------
@@ -70,8 +61,8 @@ def cholesky_jvp(op: Op, tangents: Sequence[Maybe]) -> Value:
     """dL = L phi(L^-1 da L^-H), where phi keeps the lower triangle and half of the diagonal."""
     (root,) = op.results
     conjugate = root.type.dtype.is_complex
-    inner = linalg.triangular_solve(root, _only(tangents), lower=True)
-    inner = linalg.triangular_solve(
+    inner = ops.triangular_solve(root, _only(tangents), lower=True)
+    inner = ops.triangular_solve(
         root, inner, lower=True, transpose=True, conjugate=conjugate, left_side=False
     )
     return _matmul(root, _half_triangle(_plus_adjoint(inner), lower=True, factor=0.5))
@@ -82,29 +73,29 @@ def triangular_solve_jvp(op: Op, tangents: Sequence[Maybe]) -> Value:
     (da, db), (a, _), (x,), flags = tangents, op.operands, op.results, op.attributes
     if da is None:
         assert db is not None
-        return linalg.triangular_solve(a, db, **flags)
+        return ops.triangular_solve(a, db, **flags)
     row, column = _positions(da)
     if not flags["lower"]:
         row, column = column, row
-    read = logic.gt(row, column) if flags["unit_diagonal"] else logic.ge(row, column)
+    read = ops.gt(row, column) if flags["unit_diagonal"] else ops.ge(row, column)
     da = _keep(read, da)
     da = _conjugate(da) if flags["conjugate"] else da
     if flags["left_side"]:
         change = _matmul(da, x, turn_left=flags["transpose"])
     else:
         change = _matmul(x, da, turn_right=flags["transpose"])
-    return linalg.triangular_solve(a, _difference(db, change), **flags)
+    return ops.triangular_solve(a, _difference(db, change), **flags)
 
 
 def _difference(left: Maybe, right: Value) -> Value:
-    return arithmetic.neg(right) if left is None else arithmetic.sub(left, right)
+    return ops.neg(right) if left is None else ops.sub(left, right)
 
 
 def triangular_solve_transpose(
     op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]
 ) -> list[Maybe]:
     flags = {**op.attributes, "transpose": not op.attributes["transpose"]}
-    return [None, linalg.triangular_solve(op.operands[0], helpers.only(cotangents), **flags)]
+    return [None, ops.triangular_solve(op.operands[0], helpers.only(cotangents), **flags)]
 
 
 def solve_jvp(op: Op, tangents: Sequence[Maybe]) -> Value:
@@ -112,12 +103,12 @@ def solve_jvp(op: Op, tangents: Sequence[Maybe]) -> Value:
     (da, db), (a, _), (x,) = tangents, op.operands, op.results
     if da is None:
         assert db is not None
-        return linalg.solve(a, db)
-    return linalg.solve(a, _difference(db, _matmul(da, x)))
+        return ops.solve(a, db)
+    return ops.solve(a, _difference(db, _matmul(da, x)))
 
 
 def solve_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
-    return [None, linalg.solve(_transposed(op.operands[0]), helpers.only(cotangents))]
+    return [None, ops.solve(_transposed(op.operands[0]), helpers.only(cotangents))]
 
 
 def lu_jvp(op: Op, tangents: Sequence[Maybe]) -> list[Maybe]:
@@ -129,31 +120,31 @@ def lu_jvp(op: Op, tangents: Sequence[Maybe]) -> list[Maybe]:
     """
     packed, _, permutation = op.results
     rank, (rows, columns) = packed.type.rank, packed.type.shape[-2:]
-    da = indexing.gather(
+    da = ops.gather(
         _only(tangents), permutation, axes=(rank - 2,), batch_dims=rank - 2, mode="clip"
     )
     divided = dims.maximum(dims.minimum(rows - 1, columns), 0)
     left = _resized(packed, rank - 1, rows)
     right = _resized(_resized(packed, rank - 2, divided), rank - 2, columns, fill=1.0)
-    solved = linalg.triangular_solve(left, da, lower=True, unit_diagonal=True)
-    inner = linalg.triangular_solve(right, solved, lower=False, left_side=False)
+    solved = ops.triangular_solve(left, da, lower=True, unit_diagonal=True)
+    inner = ops.triangular_solve(right, solved, lower=False, left_side=False)
     below, _ = _below_and_upper(inner)
-    _, du = _below_and_upper(arithmetic.sub(solved, _matmul(below, _below_and_upper(right)[1])))
+    _, du = _below_and_upper(ops.sub(solved, _matmul(below, _below_and_upper(right)[1])))
     # L is the identity plus what is packed below the diagonal.
-    dl = arithmetic.add(below, _matmul(_below_and_upper(left)[0], below))
-    return [arithmetic.add(dl, du), None, None]
+    dl = ops.add(below, _matmul(_below_and_upper(left)[0], below))
+    return [ops.add(dl, du), None, None]
 
 
 def slogdet_jvp(op: Op, tangents: Sequence[Maybe]) -> list[Maybe]:
     """With t = tr(a^-1 da), the logarithm changes by Re t and the sign by i Im t times itself."""
     (a,), (sign, _) = op.operands, op.results
-    inverse_transpose = linalg.solve(_transposed(a), _identity(a))
-    products = arithmetic.mul(_only(tangents), inverse_transpose)
-    trace = reduction.reduce_sum(products, axes=(a.type.rank - 2, a.type.rank - 1))
+    inverse_transpose = ops.solve(_transposed(a), _identity(a))
+    products = ops.mul(_only(tangents), inverse_transpose)
+    trace = ops.reduce_sum(products, axes=(a.type.rank - 2, a.type.rank - 1))
     if not a.type.dtype.is_complex:
         return [None, trace]
-    turn = conversion.complex_(constant(0, a.type.dtype.real), conversion.imag(trace))
-    return [arithmetic.mul(turn, sign), conversion.real(trace)]
+    turn = ops.complex_(constant(0, a.type.dtype.real), ops.imag(trace))
+    return [ops.mul(turn, sign), ops.real(trace)]
 
 
 # --- orthogonal factors -------------------------------------------------------------------------
@@ -170,15 +161,15 @@ def qr_jvp(op: Op, tangents: Sequence[Maybe]) -> list[Maybe]:
     if op.attributes["full"] and dims.minimum(inner, columns) != inner:
         raise _no_full_derivative(op)
     square, first = _resized(r, rank - 1, inner), _resized(da, rank - 1, inner)
-    solved = linalg.triangular_solve(square, first, lower=False, left_side=False)
+    solved = ops.triangular_solve(square, first, lower=False, left_side=False)
     turn = _matmul(_conjugate(q), solved, turn_left=True)
     upper = _half_triangle(_plus_adjoint(turn), lower=False)
-    dq = arithmetic.sub(solved, _matmul(q, upper))
+    dq = ops.sub(solved, _matmul(q, upper))
     if columns == inner:
         return [dq, _matmul(upper, r)]
     # Q^H da = Q^H dQ R + dR, of which Q^H dQ is C - W.
     dr = _matmul(_conjugate(q), da, turn_left=True)
-    dr = arithmetic.sub(dr, _matmul(arithmetic.sub(turn, upper), r))
+    dr = ops.sub(dr, _matmul(ops.sub(turn, upper), r))
     return [dq, _below_and_upper(dr)[1]]
 
 
@@ -199,9 +190,9 @@ def eigh_jvp(op: Op, tangents: Sequence[Maybe]) -> list[Maybe]:
     sizes = v.type.shape
     moved = _matmul(_only(tangents), v)
     turn = _plus_adjoint(_matmul(_conjugate(v), moved, turn_left=True))
-    gaps = arithmetic.sub(_per_column(w, sizes), _per_row(w, sizes))
+    gaps = ops.sub(_per_column(w, sizes), _per_row(w, sizes))
     rates = _safe_reciprocal(gaps, _negligible(w), 0.5)
-    dv = _matmul(v, arithmetic.mul(turn, _as_dtype_of(rates, v)))
+    dv = _matmul(v, ops.mul(turn, _as_dtype_of(rates, v)))
     return [_column_products(v, moved), dv]
 
 
@@ -213,26 +204,26 @@ def eig_jvp(op: Op, tangents: Sequence[Maybe]) -> list[Maybe]:
     w, v = op.results
     sizes, rank = v.type.shape, v.type.rank
     da = _as_dtype_of(_only(tangents), v)
-    inner = linalg.solve(v, _matmul(da, v))
-    dw = reduction.reduce_sum(_keep(logic.eq(*_positions(inner)), inner), axes=(rank - 2,))
-    gaps = arithmetic.sub(_per_column(w, sizes), _per_row(w, sizes))
-    moved = _matmul(v, arithmetic.mul(inner, _safe_reciprocal(gaps, _negligible(w))))
+    inner = ops.solve(v, _matmul(da, v))
+    dw = ops.reduce_sum(_keep(ops.eq(*_positions(inner)), inner), axes=(rank - 2,))
+    gaps = ops.sub(_per_column(w, sizes), _per_row(w, sizes))
+    moved = _matmul(v, ops.mul(inner, _safe_reciprocal(gaps, _negligible(w))))
     along = _as_dtype_of(_column_products(v, moved), v)
-    moved = arithmetic.sub(moved, _scaled_columns(v, along))
-    return [dw, arithmetic.sub(moved, _scaled_columns(v, _turn_of_largest(v, moved)))]
+    moved = ops.sub(moved, _scaled_columns(v, along))
+    return [dw, ops.sub(moved, _scaled_columns(v, _turn_of_largest(v, moved)))]
 
 
 def _turn_of_largest(vectors: Value, tangents: Value) -> Value:
     """i times the rate at which the largest element of each column turns in the complex plane."""
     rank, real = vectors.type.rank, vectors.type.dtype.real
-    place = reduction.argmax(arithmetic.abs_(vectors), axis=rank - 2)
-    row = shape.iota(dtype=place.type.dtype, shape=vectors.type.shape, axis=rank - 2)
-    is_largest = logic.eq(row, _per_column(place, vectors.type.shape))
+    place = ops.argmax(ops.abs_(vectors), axis=rank - 2)
+    row = ops.iota(dtype=place.type.dtype, shape=vectors.type.shape, axis=rank - 2)
+    is_largest = ops.eq(row, _per_column(place, vectors.type.shape))
     # The elements beside it are read as 0 / 1.
-    length = logic.select(is_largest, conversion.real(vectors), constant(1, real))
-    turn = _keep(is_largest, arithmetic.div(conversion.imag(tangents), length))
-    total = reduction.reduce_sum(turn, axes=(rank - 2,))
-    return conversion.complex_(constant(0, real), total)
+    length = ops.select(is_largest, ops.real(vectors), constant(1, real))
+    turn = _keep(is_largest, ops.div(ops.imag(tangents), length))
+    total = ops.reduce_sum(turn, axes=(rank - 2,))
+    return ops.complex_(constant(0, real), total)
 
 
 def svd_jvp(op: Op, tangents: Sequence[Maybe]) -> list[Maybe]:
@@ -251,7 +242,7 @@ def svd_jvp(op: Op, tangents: Sequence[Maybe]) -> list[Maybe]:
     inner = _matmul(_conjugate(u), moved, turn_left=True)
     negligible = _negligible(s)
     both, apart = _half_rotations(inner, s, negligible)
-    du, dvh = arithmetic.add(both, apart), arithmetic.sub(apart, both)
+    du, dvh = ops.add(both, apart), ops.sub(apart, both)
     ds = _column_products(u, moved)
     if rows == columns:
         return [_matmul(u, du), ds, _matmul(dvh, vh)]
@@ -259,14 +250,14 @@ def svd_jvp(op: Op, tangents: Sequence[Maybe]) -> list[Maybe]:
     if rows == least:
         du = _matmul(u, du)
     else:
-        du = arithmetic.sub(du, _scaled_columns(inner, inverse))
-        du = arithmetic.add(_matmul(u, du), _scaled_columns(moved, inverse))
+        du = ops.sub(du, _scaled_columns(inner, inverse))
+        du = ops.add(_matmul(u, du), _scaled_columns(moved, inverse))
     if columns == least:
         dvh = _matmul(dvh, vh)
     else:
-        dvh = arithmetic.sub(dvh, _scaled_rows(inner, inverse))
+        dvh = ops.sub(dvh, _scaled_rows(inner, inverse))
         moved_back = _matmul(_conjugate(u), da, turn_left=True)
-        dvh = arithmetic.add(_matmul(dvh, vh), _scaled_rows(moved_back, inverse))
+        dvh = ops.add(_matmul(dvh, vh), _scaled_rows(moved_back, inverse))
     return [du, ds, dvh]
 
 
@@ -274,10 +265,10 @@ def _half_rotations(inner: Value, s: Value, negligible: Value) -> tuple[Value, V
     """X / 2 and Y / 2 of `svd_jvp`."""
     adjoint = _conjugate(_transposed(inner))
     column, row = _per_column(s, inner.type.shape), _per_row(s, inner.type.shape)
-    to_both = _safe_reciprocal(arithmetic.sub(column, row), negligible, 0.5)
-    to_apart = _safe_reciprocal(arithmetic.add(column, row), negligible, 0.5)
-    both = arithmetic.mul(arithmetic.add(inner, adjoint), _as_dtype_of(to_both, inner))
-    apart = arithmetic.mul(arithmetic.sub(inner, adjoint), _as_dtype_of(to_apart, inner))
+    to_both = _safe_reciprocal(ops.sub(column, row), negligible, 0.5)
+    to_apart = _safe_reciprocal(ops.add(column, row), negligible, 0.5)
+    both = ops.mul(ops.add(inner, adjoint), _as_dtype_of(to_both, inner))
+    apart = ops.mul(ops.sub(inner, adjoint), _as_dtype_of(to_apart, inner))
     return both, apart
 
 
@@ -297,7 +288,7 @@ def _matmul(
     """The products of two batches of matrices, each transposed first if it is to be turned."""
     rank = left.type.rank
     batch = tuple(range(rank - 2))
-    return contraction.dot_general(
+    return ops.dot_general(
         left,
         right,
         lhs_contract=(rank - 2 if turn_left else rank - 1,),
@@ -309,85 +300,85 @@ def _matmul(
 
 def _transposed(matrices: Value) -> Value:
     rank = matrices.type.rank
-    return shape.transpose(matrices, permutation=(*range(rank - 2), rank - 1, rank - 2))
+    return ops.transpose(matrices, permutation=(*range(rank - 2), rank - 1, rank - 2))
 
 
 def _conjugate(value: Value) -> Value:
-    return conversion.conj(value) if value.type.dtype.is_complex else value
+    return ops.conj(value) if value.type.dtype.is_complex else value
 
 
 def _real(value: Value) -> Value:
-    return conversion.real(value) if value.type.dtype.is_complex else value
+    return ops.real(value) if value.type.dtype.is_complex else value
 
 
 def _as_dtype_of(value: Value, like: Value) -> Value:
     """Numbers in the dtype of others, which may be complex."""
     if value.type.dtype is like.type.dtype:
         return value
-    return conversion.complex_(value, helpers.number(0, value))
+    return ops.complex_(value, helpers.number(0, value))
 
 
 def _plus_adjoint(matrices: Value) -> Value:
     """M + M^H, twice the Hermitian part."""
-    return arithmetic.add(matrices, _conjugate(_transposed(matrices)))
+    return ops.add(matrices, _conjugate(_transposed(matrices)))
 
 
 def _positions(matrices: Value) -> tuple[Value, Value]:
     """The row and the column of every element."""
     sizes, rank = matrices.type.shape, matrices.type.rank
-    row = shape.iota(dtype=dtypes.i32, shape=sizes, axis=rank - 2)
-    return row, shape.iota(dtype=dtypes.i32, shape=sizes, axis=rank - 1)
+    row = ops.iota(dtype=dtypes.i32, shape=sizes, axis=rank - 2)
+    return row, ops.iota(dtype=dtypes.i32, shape=sizes, axis=rank - 1)
 
 
 def _keep(mask: Value, value: Value) -> Value:
     """The elements under the mask, and zeros elsewhere."""
-    return logic.select(mask, value, helpers.number(0, value))
+    return ops.select(mask, value, helpers.number(0, value))
 
 
 def _below_and_upper(matrices: Value) -> tuple[Value, Value]:
     """The elements below the diagonal and the others, each with zeros in the other's place."""
-    mask, zero = logic.gt(*_positions(matrices)), helpers.number(0, matrices)
-    return logic.select(mask, matrices, zero), logic.select(mask, zero, matrices)
+    mask, zero = ops.gt(*_positions(matrices)), helpers.number(0, matrices)
+    return ops.select(mask, matrices, zero), ops.select(mask, zero, matrices)
 
 
 def _identity(like: Value) -> Value:
     """Identity matrices of the type of others."""
     one = helpers.number(1, like)
-    return _keep(logic.eq(*_positions(like)), one)
+    return _keep(ops.eq(*_positions(like)), one)
 
 
 def _half_triangle(matrices: Value, *, lower: bool, factor: float = 1.0) -> Value:
     """One triangle times a factor, and half of that of the diagonal."""
     row, column = _positions(matrices)
-    inside = logic.gt(row, column) if lower else logic.lt(row, column)
-    on_diagonal = _keep(logic.eq(row, column), helpers.number(factor / 2, matrices))
-    weights = logic.select(inside, helpers.number(factor, matrices), on_diagonal)
-    return arithmetic.mul(matrices, weights)
+    inside = ops.gt(row, column) if lower else ops.lt(row, column)
+    on_diagonal = _keep(ops.eq(row, column), helpers.number(factor / 2, matrices))
+    weights = ops.select(inside, helpers.number(factor, matrices), on_diagonal)
+    return ops.mul(matrices, weights)
 
 
 def _per_row(values: Value, target: Shape) -> Value:
     """Matrices whose rows each hold one of the values throughout."""
-    return shape.broadcast(values, shape=target, dims=tuple(range(len(target) - 1)))
+    return ops.broadcast(values, shape=target, dims=tuple(range(len(target) - 1)))
 
 
 def _per_column(values: Value, target: Shape) -> Value:
     """Matrices whose columns each hold one of the values throughout."""
     rank = len(target)
-    return shape.broadcast(values, shape=target, dims=(*range(rank - 2), rank - 1))
+    return ops.broadcast(values, shape=target, dims=(*range(rank - 2), rank - 1))
 
 
 def _scaled_rows(matrices: Value, factors: Value) -> Value:
-    return arithmetic.mul(matrices, _per_row(factors, matrices.type.shape))
+    return ops.mul(matrices, _per_row(factors, matrices.type.shape))
 
 
 def _scaled_columns(matrices: Value, factors: Value) -> Value:
-    return arithmetic.mul(matrices, _per_column(factors, matrices.type.shape))
+    return ops.mul(matrices, _per_column(factors, matrices.type.shape))
 
 
 def _column_products(left: Value, right: Value) -> Value:
     """The real parts of the inner products of columns, Re diag(left^H right)."""
-    products = arithmetic.mul(_conjugate(left), right)
-    return _real(reduction.reduce_sum(products, axes=(left.type.rank - 2,)))
+    products = ops.mul(_conjugate(left), right)
+    return _real(ops.reduce_sum(products, axes=(left.type.rank - 2,)))
 
 
 def _resized(matrices: Value, axis: int, size: Size, fill: float = 0.0) -> Value:
@@ -398,25 +389,25 @@ def _resized(matrices: Value, axis: int, size: Size, fill: float = 0.0) -> Value
     zero = (0,) * len(sizes)
     high = (*zero[:axis], size - sizes[axis], *zero[axis + 1 :])
     value = helpers.number(fill, matrices)
-    return shape.pad(matrices, value, low=zero, high=high, interior=zero)
+    return ops.pad(matrices, value, low=zero, high=high, interior=zero)
 
 
 def _negligible(values: Value) -> Value:
     """How far apart rounding may bring equal values of a matrix that has these: some units in the
     last place of the sum of their sizes (measured: up to 5 of them, from 2 to 600 rows).
     """
-    sizes = arithmetic.abs_(values)
-    total = reduction.reduce_sum(sizes, axes=(values.type.rank - 1,))
+    sizes = ops.abs_(values)
+    total = ops.reduce_sum(sizes, axes=(values.type.rank - 1,))
     unit = float(np.finfo(values.type.dtype.numpy).eps)
-    return arithmetic.mul(total, helpers.number(16 * unit, total))
+    return ops.mul(total, helpers.number(16 * unit, total))
 
 
 def _safe_reciprocal(values: Value, negligible: Value, numerator: float = 1.0) -> Value:
     """The numerator over each value, 0 where the value is no larger than what is negligible."""
     batch = tuple(range(negligible.type.rank))
-    limit = shape.broadcast(negligible, shape=values.type.shape, dims=batch)
-    small = logic.le(arithmetic.abs_(values), limit)
+    limit = ops.broadcast(negligible, shape=values.type.shape, dims=batch)
+    small = ops.le(ops.abs_(values), limit)
     # Divided by 1 there, so that no derivative of any order meets an infinity.
-    safe = logic.select(small, helpers.number(1, values), values)
-    numerators = logic.select(small, helpers.number(0, values), helpers.number(numerator, values))
-    return arithmetic.div(numerators, safe)
+    safe = ops.select(small, helpers.number(1, values), values)
+    numerators = ops.select(small, helpers.number(0, values), helpers.number(numerator, values))
+    return ops.div(numerators, safe)

@@ -21,8 +21,9 @@ from weft.compiler.ir.graph import Op, Result, Value
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType, format_shape
-from weft.compiler.ops import helpers, positions, shape
+from weft.compiler.ops import helpers, positions
 from weft.compiler.ops.common import require_axis, same_dtype
+from weft.compiler.ops.primitives import ops
 
 Array: TypeAlias = NDArray[Any]
 
@@ -79,13 +80,13 @@ def _permutation(op: Op) -> Value:
     for operand, result in zip(op.operands[num_keys:], op.results[num_keys:], strict=True):
         if _counts_along(operand, axis):
             return result
-    count = shape.iota(dtype=i64, shape=op.operands[0].type.shape, axis=axis)
+    count = ops.iota(dtype=i64, shape=op.operands[0].type.shape, axis=axis)
     *_, order = sort.emit(*op.operands[:num_keys], count, **op.attributes)
     return order
 
 
 def _counts_along(value: Value, axis: int) -> bool:
-    if not isinstance(value, Result) or value.op.definition is not shape.iota:
+    if not isinstance(value, Result) or value.op.definition is not ops.iota:
         return False
     return value.type.dtype is i64 and value.op.attributes["axis"] == axis
 

@@ -13,22 +13,23 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import i64, u64
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import Shape
-from weft.compiler.ops import arithmetic, conversion, helpers, indexing, shape
+from weft.compiler.ops import helpers
+from weft.compiler.ops.primitives import ops
 
 
 def size_value(size: Size) -> Value:
     """A size as an i64 number."""
-    return constant(size, i64) if isinstance(size, int) else shape.dim_value(dim=size)
+    return constant(size, i64) if isinstance(size, int) else ops.dim_value(dim=size)
 
 
 def take_along_axis(x: Value, index: Value, axis: int) -> Value:
     """The elements of x at `index` along one axis; other axes are those of the index array."""
     rank = x.type.rank
     counts = [
-        shape.iota(dtype=i64, shape=index.type.shape, axis=other) for other in range(axis + 1, rank)
+        ops.iota(dtype=i64, shape=index.type.shape, axis=other) for other in range(axis + 1, rank)
     ]
     axes = tuple(range(axis, rank))
-    return indexing.gather(x, index, *counts, axes=axes, batch_dims=axis, mode="clip")
+    return ops.gather(x, index, *counts, axes=axes, batch_dims=axis, mode="clip")
 
 
 def read_windows(
@@ -39,7 +40,7 @@ def read_windows(
     moving, whole = _split_axes(sizes, room)
     if not moving:
         return x if has_axis else helpers.add_leading_axis(x, batch)
-    made = indexing.gather(
+    made = ops.gather(
         x,
         *_window_indices(starts, sizes, room, batch, moving),
         axes=[axis + has_axis for axis in moving],
@@ -56,7 +57,7 @@ def write_windows(x: Value, update: Value, starts: Sequence[Value]) -> Value:
     moving, whole = _split_axes(sizes, room)
     if not moving:
         return update
-    return indexing.scatter(
+    return ops.scatter(
         x,
         helpers.transpose(update, (0, *helpers.shifted([*moving, *whole]))),
         *_window_indices(starts, sizes, room, batch, moving),
@@ -86,9 +87,9 @@ def _window_indices(
     for number, axis in enumerate(axes):
         first = _inside(starts[axis], room[axis] - sizes[axis])
         if first.type.rank:
-            first = shape.broadcast(first, shape=target, dims=(0,))
-        offset = shape.iota(dtype=i64, shape=target, axis=number + 1)
-        indices.append(arithmetic.add(offset, first))
+            first = ops.broadcast(first, shape=target, dims=(0,))
+        offset = ops.iota(dtype=i64, shape=target, axis=number + 1)
+        indices.append(ops.add(offset, first))
     return indices
 
 
@@ -96,7 +97,7 @@ def _inside(start: Value, last: Size) -> Value:
     """The start moved to between 0 and `last`."""
     if start.type.dtype is u64:
         # Starts beyond i64 are beyond every array too, and would turn negative.
-        start = arithmetic.minimum(start, constant(2**63 - 1, u64))
+        start = ops.minimum(start, constant(2**63 - 1, u64))
     if start.type.dtype is not i64:
-        start = conversion.cast(start, dtype=i64)
-    return arithmetic.clamp(constant(0, i64), start, size_value(last))
+        start = ops.cast(start, dtype=i64)
+    return ops.clamp(constant(0, i64), start, size_value(last))

@@ -20,7 +20,7 @@ from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.rules import JvpRule, Maybe, TransposeRule
 from weft.compiler.ir.types import ArrayType
-from weft.compiler.ops import arithmetic, conversion, cumulative, helpers, logic
+from weft.compiler.ops import cumulative, helpers
 from weft.compiler.ops.common import (
     INTEGER,
     NUMBER,
@@ -31,6 +31,7 @@ from weft.compiler.ops.common import (
     require_kind,
 )
 from weft.compiler.ops.precision import Array, widen
+from weft.compiler.ops.primitives import ops
 
 
 def reduction(
@@ -145,7 +146,7 @@ def _prod_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
     axes = op.attributes["axes"]
     if not axes:
         return tangent
-    return reduce_sum(arithmetic.mul(tangent, _product_of_others(x, axes)), axes=axes)
+    return reduce_sum(ops.mul(tangent, _product_of_others(x, axes)), axes=axes)
 
 
 def _product_of_others(x: Value, axes: Sequence[int]) -> Value:
@@ -163,7 +164,7 @@ def _product_of_others(x: Value, axes: Sequence[int]) -> Value:
         cumulative.exclusive_product(rows, axis=len(kept), reverse=reverse)
         for reverse in (False, True)
     ]
-    others = helpers.reshape(arithmetic.mul(before, after), moved.type.shape)
+    others = helpers.reshape(ops.mul(before, after), moved.type.shape)
     return helpers.transpose(others, [order.index(axis) for axis in range(x.type.rank)])
 
 
@@ -174,10 +175,10 @@ def _extreme_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
     axes = op.attributes["axes"]
     if not axes:
         return tangent
-    is_extreme = logic.eq(x, helpers.expand_axes(extreme, axes, x.type.shape))
-    count = reduce_sum(conversion.cast(is_extreme, dtype=x.type.dtype), axes=axes)
-    chosen = logic.select(is_extreme, tangent, helpers.number(0, x))
-    return arithmetic.div(reduce_sum(chosen, axes=axes), count)
+    is_extreme = ops.eq(x, helpers.expand_axes(extreme, axes, x.type.shape))
+    count = reduce_sum(ops.cast(is_extreme, dtype=x.type.dtype), axes=axes)
+    chosen = ops.select(is_extreme, tangent, helpers.number(0, x))
+    return ops.div(reduce_sum(chosen, axes=axes), count)
 
 
 # --- the ops ------------------------------------------------------------------------------------

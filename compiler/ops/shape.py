@@ -15,15 +15,23 @@ from numpy.typing import NDArray
 
 from weft.compiler.ir.attributes import DTYPE, INT, INTS, SIZE, SIZES
 from weft.compiler.ir.build import constant
-from weft.compiler.ir.dims import Size, lower, maximum, product, upper
-from weft.compiler.ir.dtypes import DType, bool_, i64
+from weft.compiler.ir.dims import Size, product, upper
+from weft.compiler.ir.dtypes import DType, i64
 from weft.compiler.ir.errors import DTypeError, ShapeError
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType, Shape, format_shape
-from weft.compiler.ops import helpers, logic, positions, reduction
-from weft.compiler.ops.common import INTEGER, require_axes, require_axis, require_kind, same_dtype
+from weft.compiler.ops import helpers, index_maps, padding, positions
+from weft.compiler.ops.common import (
+    INTEGER,
+    require_axes,
+    require_axis,
+    require_kind,
+    require_per_axis,
+    same_dtype,
+)
+from weft.compiler.ops.primitives import ops
 
 Array: TypeAlias = NDArray[Any]
 
@@ -36,18 +44,12 @@ def _require_sizes(shape: Shape) -> None:
             raise ShapeError(f"shape {format_shape(shape)} has the negative size {size}")
 
 
-def _require_per_axis(rank: int, **attributes: Sequence[object]) -> None:
-    for name, values in attributes.items():
-        if len(values) != rank:
-            raise ShapeError(f"{name} has length {len(values)}, expected the operand's rank {rank}")
-
-
 # --- broadcast, reshape, transpose, reverse -----------------------------------------------------
 
 
 def _broadcast_type(x: ArrayType, *, shape: Shape, dims: tuple[int, ...]) -> ArrayType:
     _require_sizes(shape)
-    _require_per_axis(x.rank, dims=dims)
+    require_per_axis(x.rank, dims=dims)
     if any(left >= right for left, right in pairwise(dims)):
         raise ShapeError(f"dims {dims} are not strictly increasing; transpose first")
     for axis, (size, target) in enumerate(zip(x.shape, dims, strict=True)):
@@ -74,7 +76,7 @@ def _broadcast_transpose(
     given, (x,) = helpers.only(cotangents), op.operands
     source = dict(zip(op.attributes["dims"], x.type.shape, strict=True))
     stretched = [axis for axis, size in enumerate(given.type.shape) if size != source.get(axis, 1)]
-    total = reduction.reduce_sum(given, axes=tuple(stretched)) if stretched else given
+    total = ops.reduce_sum(given, axes=tuple(stretched)) if stretched else given
     return [helpers.reshape(total, x.type.shape)]
 
 
@@ -96,6 +98,8 @@ broadcast = OpDef(
     linear=(),
     transpose=_broadcast_transpose,
     batch=_broadcast_batch,
+    index_map=index_maps.broadcast,
+    view=index_maps.STRETCHED,
 )
 
 
@@ -125,6 +129,8 @@ reshape = OpDef(
     batch=lambda op, operands, batched, size: op.definition(
         operands[0], shape=(size, *op.attributes["shape"])
     ),
+    index_map=index_maps.reshape,
+    view=index_maps.RESHAPED,
 )
 
 
@@ -151,6 +157,8 @@ transpose = OpDef(
     batch=lambda op, operands, batched, size: op.definition(
         operands[0], permutation=(0, *helpers.shifted(op.attributes["permutation"]))
     ),
+    index_map=index_maps.transpose,
+    view=index_maps.TRANSPOSED,
 )
 
 
@@ -174,6 +182,8 @@ reverse = OpDef(
     batch=lambda op, operands, batched, size: op.definition(
         operands[0], axes=helpers.shifted(op.attributes["axes"])
     ),
+    index_map=index_maps.reverse,
+    view=index_maps.REVERSED,
 )
 
 
@@ -183,7 +193,7 @@ reverse = OpDef(
 def _slice_type(
     x: ArrayType, *, starts: Shape, limits: Shape, strides: tuple[int, ...]
 ) -> ArrayType:
-    _require_per_axis(x.rank, starts=starts, limits=limits, strides=strides)
+    require_per_axis(x.rank, starts=starts, limits=limits, strides=strides)
     bounds = zip(starts, limits, strides, x.shape, strict=True)
     return x.with_shape(
         [_sliced_size(axis, *bound_of_axis) for axis, bound_of_axis in enumerate(bounds)]
@@ -218,15 +228,12 @@ def _slice_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]
             given,
             helpers.number(0, given),
             low=starts,
-            high=[size - start - _spread_size(count, step) for size, start, count, step in axes],
+            high=[
+                size - start - padding.spread_size(count, step) for size, start, count, step in axes
+            ],
             interior=[step - 1 for step in strides],
         )
     ]
-
-
-def _spread_size(count: Size, step: int) -> Size:
-    """The size of an axis once its elements lie `step` apart."""
-    return count if step == 1 else count + (step - 1) * maximum(count - 1, 0)
 
 
 def _slice_batch(op: Op, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Value:
@@ -249,12 +256,14 @@ slice_ = OpDef(
     linear=(),
     transpose=_slice_transpose,
     batch=_slice_batch,
+    index_map=index_maps.slice_,
+    view=index_maps.SLICED,
 )
 
 
 def _require_window(x: ArrayType, sizes: Shape, starts: tuple[ArrayType, ...]) -> None:
     """A window of `sizes` must fit into `x`, and one integer per axis must say where it starts."""
-    _require_per_axis(x.rank, starts=starts)
+    require_per_axis(x.rank, starts=starts)
     for axis, start in enumerate(starts):
         require_kind(start, INTEGER, f"the start of axis {axis}")
         if start.rank:
@@ -278,7 +287,7 @@ def _window(
 
 
 def _dynamic_slice_type(x: ArrayType, *starts: ArrayType, sizes: Shape) -> ArrayType:
-    _require_per_axis(x.rank, sizes=sizes)
+    require_per_axis(x.rank, sizes=sizes)
     _require_window(x, sizes, starts)
     return x.with_shape(sizes)
 
@@ -310,6 +319,7 @@ dynamic_slice = OpDef(
     linear=(0,),
     transpose=_dynamic_slice_transpose,
     batch=_dynamic_slice_batch,
+    index_map=index_maps.dynamic_slice,
 )
 
 
@@ -358,124 +368,25 @@ dynamic_update_slice = OpDef(
     linear=(0, 1),
     transpose=_dynamic_update_slice_transpose,
     batch=_dynamic_update_slice_batch,
+    index_map=index_maps.dynamic_update_slice,
 )
 
 
 # --- pad and concatenate ------------------------------------------------------------------------
 
 
-def _pad_type(
-    x: ArrayType, value: ArrayType, *, low: Shape, high: Shape, interior: tuple[int, ...]
-) -> ArrayType:
-    same_dtype((x, value))
-    if value.rank:
-        raise ShapeError(f"the padding value has type {value}, expected rank 0")
-    _require_per_axis(x.rank, low=low, high=high, interior=interior)
-    widths = zip(x.shape, low, high, interior, strict=True)
-    return x.with_shape([_padded_size(axis, *width) for axis, width in enumerate(widths)])
-
-
-def _padded_size(axis: int, size: Size, low: Size, high: Size, interior: int) -> Size:
-    if interior < 0:
-        raise ShapeError(f"interior padding {interior} of axis {axis} is negative")
-    padded = low + size + high
-    if interior:
-        padded = padded + interior * maximum(size - 1, 0)
-    if padded != size and padded < 0:
-        raise ShapeError(f"cropping axis {axis} of size {size} leaves the negative size {padded}")
-    return padded
-
-
-def _pad(
-    x: Array,
-    value: Array,
-    *,
-    low: tuple[int, ...],
-    high: tuple[int, ...],
-    interior: tuple[int, ...],
-) -> Array:
-    widths = zip(x.shape, low, high, interior, strict=True)
-    shape = [before + size + gap * max(size - 1, 0) + after for size, before, after, gap in widths]
-    targets = [
-        before + np.arange(size) * (gap + 1)
-        for size, before, gap in zip(x.shape, low, interior, strict=True)
-    ]
-    kept = [(0 <= target) & (target < size) for target, size in zip(targets, shape, strict=True)]
-    inside = [target[keep] for target, keep in zip(targets, kept, strict=True)]
-    result = np.full(shape, value, x.dtype)
-    result[np.ix_(*inside)] = x[np.ix_(*kept)]
-    return result
-
-
-def _pad_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
-    given, (x, _) = helpers.only(cotangents), op.operands
-    kept = _unpad(given, x.type.shape, **op.attributes) if linear[0] else None
-    added = None
-    if linear[1]:
-        # By a mask: a difference of two sums would cancel, and make NaN of infinities.
-        mask = _padding_mask(x.type.shape, op.attributes)
-        masked = logic.select(mask, given, helpers.number(0, given))
-        added = reduction.reduce_sum(masked, axes=tuple(range(given.type.rank)))
-    return [kept, added]
-
-
-def _unpad(
-    padded: Value, sizes: Shape, *, low: Shape, high: Shape, interior: tuple[int, ...]
-) -> Value:
-    """The elements that pad took from its operand, with 0 for those that it cropped."""
-    steps = [gap + 1 for gap in interior]
-    axes = list(zip(sizes, steps, low, high, strict=True))
-    if all(_is_readable(*axis) for axis in axes):
-        limits = [before + _spread_size(size, step) for size, step, before, _ in axes]
-        return slice_(padded, starts=low, limits=limits, strides=steps)
-    # Crops become zeros; the gap after the last element makes the stride divide symbolic sizes.
-    whole = pad(
-        padded,
-        helpers.number(0, padded),
-        low=[-before for before in low],
-        high=[size * step - _spread_size(size, step) - after for size, step, _, after in axes],
-        interior=[0] * len(steps),
-    )
-    if max(steps) == 1:
-        return whole
-    return slice_(whole, starts=[0] * len(steps), limits=whole.type.shape, strides=steps)
-
-
-def _is_readable(size: Size, step: int, low: Size, high: Size) -> bool:
-    """Whether a slice surely finds all elements: none cropped, and as many as there were."""
-    ends = (lower(low), lower(high))
-    count = (_spread_size(size, step) + step - 1) // step
-    return all(end is not None and end >= 0 for end in ends) and count == size
-
-
-def _padding_mask(sizes: Shape, widths: dict[str, Any]) -> Value:
-    """Where the result of pad holds its padding value."""
-    return pad(helpers.stretch(constant(False, bool_), sizes), constant(True, bool_), **widths)
-
-
-def _pad_batch(op: Op, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Value:
-    x, value = operands
-    widths = {name: (0, *given) for name, given in op.attributes.items()}
-    if not batched[0]:
-        x = helpers.add_leading_axis(x, size)
-    if not batched[1]:
-        return pad(x, value, **widths)
-    padded = pad(x, helpers.number(0, x), **widths)
-    values = broadcast(value, shape=padded.type.shape, dims=(0,))
-    return logic.select(_padding_mask(x.type.shape, widths), values, padded)
-
-
 pad = OpDef(
     name="pad",
     doc="Puts `interior` copies of `value` between elements, then `low` and `high` at the ends; "
     "negative ends crop.",
-    infer=_pad_type,
-    reference=_pad,
+    infer=padding.pad_type,
+    reference=padding.pad_reference,
     attributes={"low": SIZES, "high": SIZES, "interior": INTS},
     operands=("x", "value"),
     linear=(0, 1),
-    transpose=_pad_transpose,
-    batch=_pad_batch,
+    transpose=padding.pad_transpose,
+    batch=padding.pad_batch,
+    index_map=index_maps.pad,
 )
 
 
@@ -537,6 +448,7 @@ concatenate = OpDef(
     linear=(),
     transpose=_concatenate_transpose,
     batch=_concatenate_batch,
+    index_map=index_maps.concatenate,
 )
 
 
@@ -565,6 +477,7 @@ iota = OpDef(
     infer=_iota_type,
     reference=_iota,
     attributes={"dtype": DTYPE, "shape": SIZES, "axis": INT},
+    index_map=index_maps.iota,
 )
 
 dim_value = OpDef(
@@ -573,6 +486,7 @@ dim_value = OpDef(
     infer=lambda *, dim: ArrayType(i64),
     reference=lambda *, dim: np.asarray(dim, np.int64),
     attributes={"dim": SIZE},
+    index_map=index_maps.dim_value,
 )
 
 OPS: Final = (

@@ -17,10 +17,11 @@ from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType
-from weft.compiler.ops import arithmetic, helpers, logic
+from weft.compiler.ops import helpers
 from weft.compiler.ops.common import FLOAT, INEXACT, require_kind
 from weft.compiler.ops.elementwise import binary, by_divisor, unary
 from weft.compiler.ops.precision import Array, in_double, widen
+from weft.compiler.ops.primitives import ops
 
 
 def _scipy(name: str) -> Any:
@@ -39,7 +40,7 @@ sqrt = unary(
     "The square root, NaN for negative floats; complex: the one with real part >= 0.",
     kinds=INEXACT,
     reference=in_double(np.sqrt),
-    derivative=lambda x, y: arithmetic.div(helpers.number(0.5, y), y),
+    derivative=lambda x, y: ops.div(helpers.number(0.5, y), y),
 )
 
 rsqrt = unary(
@@ -47,7 +48,7 @@ rsqrt = unary(
     "1 / sqrt(x), infinite at 0.",
     kinds=INEXACT,
     reference=in_double(lambda x: 1 / np.sqrt(x)),
-    derivative=lambda x, y: arithmetic.mul(helpers.scale(y, -0.5), helpers.square(y)),
+    derivative=lambda x, y: ops.mul(helpers.scale(y, -0.5), helpers.square(y)),
 )
 
 cbrt = unary(
@@ -55,7 +56,7 @@ cbrt = unary(
     "The real cube root, of negative x too.",
     kinds=FLOAT,
     reference=in_double(np.cbrt),
-    derivative=lambda x, y: arithmetic.div(helpers.number(1 / 3, y), helpers.square(y)),
+    derivative=lambda x, y: ops.div(helpers.number(1 / 3, y), helpers.square(y)),
 )
 
 exp = unary(
@@ -95,7 +96,7 @@ log2 = unary(
     "The logarithm to base 2.",
     kinds=INEXACT,
     reference=in_double(np.log2),
-    derivative=lambda x, y: arithmetic.div(helpers.number(1 / math.log(2), x), x),
+    derivative=lambda x, y: ops.div(helpers.number(1 / math.log(2), x), x),
 )
 
 log10 = unary(
@@ -103,7 +104,7 @@ log10 = unary(
     "The logarithm to base 10.",
     kinds=INEXACT,
     reference=in_double(np.log10),
-    derivative=lambda x, y: arithmetic.div(helpers.number(1 / math.log(10), x), x),
+    derivative=lambda x, y: ops.div(helpers.number(1 / math.log(10), x), x),
 )
 
 
@@ -133,7 +134,7 @@ cos: OpDef = unary(
     "The cosine of an angle in radians.",
     kinds=INEXACT,
     reference=in_double(np.cos),
-    derivative=lambda x, y: arithmetic.neg(sin(x)),
+    derivative=lambda x, y: ops.neg(sin(x)),
 )
 
 tan = unary(
@@ -148,7 +149,7 @@ tan = unary(
 def _one_less_square(x: Value) -> Value:
     """1 - x**2 as a product, which keeps its digits near 1."""
     one = helpers.number(1, x)
-    return arithmetic.mul(arithmetic.sub(one, x), arithmetic.add(one, x))
+    return ops.mul(ops.sub(one, x), ops.add(one, x))
 
 
 asin = unary(
@@ -164,7 +165,7 @@ acos = unary(
     "The angle in [0, pi] whose cosine is x, NaN for floats outside of [-1, 1].",
     kinds=INEXACT,
     reference=in_double(np.arccos),
-    derivative=lambda x, y: arithmetic.neg(rsqrt(_one_less_square(x))),
+    derivative=lambda x, y: ops.neg(rsqrt(_one_less_square(x))),
 )
 
 atan = unary(
@@ -179,16 +180,16 @@ atan = unary(
 def _atan2_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
     """(x dy - y dx) / r**2, divided by r twice as its square may overflow; 0 at the origin."""
     (dy, dx), (y, x) = tangents, op.operands
-    radius = helpers.unless_zero(arithmetic.hypot(x, y))
+    radius = helpers.unless_zero(ops.hypot(x, y))
     turning: Maybe = None
     if dy is not None:
-        slope = arithmetic.div(arithmetic.div(x, radius), radius)
-        turning = arithmetic.mul(dy, slope)
+        slope = ops.div(ops.div(x, radius), radius)
+        turning = ops.mul(dy, slope)
     if dx is None:
         return turning
-    slope = arithmetic.div(arithmetic.div(y, radius), radius)
-    back = arithmetic.mul(dx, slope)
-    return arithmetic.neg(back) if turning is None else arithmetic.sub(turning, back)
+    slope = ops.div(ops.div(y, radius), radius)
+    back = ops.mul(dx, slope)
+    return ops.neg(back) if turning is None else ops.sub(turning, back)
 
 
 atan2 = binary(
@@ -221,7 +222,7 @@ tanh = unary(
     "The hyperbolic tangent.",
     kinds=INEXACT,
     reference=in_double(np.tanh),
-    derivative=lambda x, y: arithmetic.sub(helpers.number(1, y), helpers.square(y)),
+    derivative=lambda x, y: ops.sub(helpers.number(1, y), helpers.square(y)),
 )
 
 
@@ -229,8 +230,8 @@ def _asinh_divisor(x: Value, y: Value) -> Value:
     """sqrt(1 + x**2), for floats without the overflow of the square."""
     one = helpers.number(1, x)
     if x.type.dtype.is_complex:
-        return sqrt(arithmetic.add(one, helpers.square(x)))
-    return arithmetic.hypot(x, one)
+        return sqrt(ops.add(one, helpers.square(x)))
+    return ops.hypot(x, one)
 
 
 asinh = unary(
@@ -245,7 +246,7 @@ asinh = unary(
 def _acosh_derivative(x: Value, y: Value) -> Value:
     """1 / sqrt(x - 1) / sqrt(x + 1): of complex x the root of the product is on another branch."""
     one = helpers.number(1, x)
-    return arithmetic.mul(rsqrt(arithmetic.sub(x, one)), rsqrt(arithmetic.add(x, one)))
+    return ops.mul(rsqrt(ops.sub(x, one)), rsqrt(ops.add(x, one)))
 
 
 acosh = unary(
@@ -276,7 +277,7 @@ sigmoid = unary(
     "1 / (1 + e ** -x), 0 and 1 far out.",
     kinds=FLOAT,
     reference=in_double(_sigmoid),
-    derivative=lambda x, y: arithmetic.mul(y, arithmetic.sub(helpers.number(1, y), y)),
+    derivative=lambda x, y: ops.mul(y, ops.sub(helpers.number(1, y), y)),
 )
 
 
@@ -295,7 +296,7 @@ softplus = unary(
 
 def _scaled_bell(x: Value, scale: float) -> Value:
     """scale * e ** -x**2."""
-    return helpers.scale(exp(arithmetic.neg(helpers.square(x))), scale)
+    return helpers.scale(exp(ops.neg(helpers.square(x))), scale)
 
 
 erf = unary(
@@ -368,7 +369,7 @@ def _polygamma(x: Array, *, order: int) -> Any:
 def _polygamma_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
     (tangent,), (x,) = tangents, op.operands
     assert tangent is not None
-    return arithmetic.mul(tangent, polygamma(x, order=op.attributes["order"] + 1))
+    return ops.mul(tangent, polygamma(x, order=op.attributes["order"] + 1))
 
 
 polygamma: OpDef = OpDef(
@@ -387,7 +388,7 @@ i0e = unary(
     "e ** -|x| times the modified Bessel function of the first kind of order 0.",
     kinds=FLOAT,
     reference=in_double(_scipy("i0e")),
-    derivative=lambda x, y: arithmetic.sub(i1e(x), arithmetic.mul(arithmetic.sign(x), y)),
+    derivative=lambda x, y: ops.sub(i1e(x), ops.mul(ops.sign(x), y)),
 )
 
 
@@ -398,10 +399,10 @@ def _i1e(x: Array) -> Any:
 
 def _i1e_derivative(x: Value, y: Value) -> Value:
     """i0e(x) - y * (sign(x) + 1 / x), where y / x is 1/2 at 0."""
-    is_zero = logic.eq(x, helpers.number(0, x))
-    ratio = arithmetic.div(y, logic.select(is_zero, helpers.number(1, x), x))
-    ratio = logic.select(is_zero, helpers.number(0.5, x), ratio)
-    return arithmetic.sub(arithmetic.sub(i0e(x), arithmetic.mul(arithmetic.sign(x), y)), ratio)
+    is_zero = ops.eq(x, helpers.number(0, x))
+    ratio = ops.div(y, ops.select(is_zero, helpers.number(1, x), x))
+    ratio = ops.select(is_zero, helpers.number(0.5, x), ratio)
+    return ops.sub(ops.sub(i0e(x), ops.mul(ops.sign(x), y)), ratio)
 
 
 i1e: OpDef = unary(

@@ -9,10 +9,10 @@ import pytest
 
 import weft as wf
 from tests.compiler.loops.test_fuse import planned
+from weft.compiler.ir.index.affine import row_major
 from weft.compiler.loops.build_kernels import build
 from weft.compiler.loops.collapse import collapse
 from weft.compiler.loops.group import FusionGroup
-from weft.compiler.loops.index import row_major
 from weft.compiler.loops.kernel import Layout
 from weft.compiler.loops.reduction_tiling import ENOUGH_UNITS, HELD, ReductionPlan
 from weft.compiler.loops.vectorise import vectorise

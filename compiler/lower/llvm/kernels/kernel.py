@@ -15,9 +15,9 @@ from typing import Final
 from weft.compiler.artifact import Site
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
+from weft.compiler.ir.index.affine import Loop
+from weft.compiler.ir.index.expression import Ref
 from weft.compiler.loops.costs import PARALLEL
-from weft.compiler.loops.expression import Ref
-from weft.compiler.loops.index import Loop
 from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.reduction_tiling import ReductionPlan
 from weft.compiler.loops.schedule import KernelCase

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from weft.compiler.loops.index import Loop
+from weft.compiler.ir.index.affine import Loop
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 

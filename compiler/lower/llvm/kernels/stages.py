@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from weft.compiler.loops.expression import Apply, Choose, Combined, Ref
+from weft.compiler.ir.index.affine import Loop
+from weft.compiler.ir.index.expression import Apply, Choose, Combined, Ref
+from weft.compiler.ir.index.references import references
 from weft.compiler.loops.group import Reduction
-from weft.compiler.loops.index import Loop
 from weft.compiler.loops.kernel import Argument, Entry, Kernel, Load, Stage, Write
-from weft.compiler.loops.references import references
 from weft.compiler.loops.vectorise import VectorPlan
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import Element

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from weft.compiler.ir import dims
-from weft.compiler.loops.index import Loop
+from weft.compiler.ir.index.affine import Loop
 from weft.compiler.loops.reduction_tiling import ReductionPlan
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import product

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.compiler.ir.dtypes import DType, f32
-from weft.compiler.loops.expression import (
+from weft.compiler.ir.index.affine import Guard, Index
+from weft.compiler.ir.index.expression import (
     Apply,
     Choose,
     Combined,
@@ -18,7 +19,6 @@ from weft.compiler.loops.expression import (
     Start,
 )
 from weft.compiler.loops.group import Reduction
-from weft.compiler.loops.index import Guard, Index
 from weft.compiler.loops.kernel import Argument, Entry, Load, Source, Write
 from weft.compiler.lower.llvm import scalar
 from weft.compiler.lower.llvm.emit import memory

@@ -15,9 +15,9 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Constant, Op, Value
+from weft.compiler.ir.index.affine import row_major
 from weft.compiler.loops.arena import Buffer
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
-from weft.compiler.loops.index import row_major
 from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.memory import Copy, RegionPlan
 from weft.compiler.loops.schedule import Task

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weft.compiler.loops.expression import (
+from weft.compiler.ir.index.affine import Place
+from weft.compiler.ir.index.expression import (
     Apply,
     Choose,
     Combined,
+    Computed,
     Expression,
     Position,
     Quotient,
+    Reduction,
     Ref,
     Resolved,
     Start,
 )
-from weft.compiler.loops.group import Computed, Reduction
-from weft.compiler.loops.index import Place
 
 
 def references(computed: Computed) -> Iterator[Ref]:

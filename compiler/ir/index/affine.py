@@ -16,7 +16,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.record import record
 
 if TYPE_CHECKING:
-    from weft.compiler.loops.expression import Expression
+    from weft.compiler.ir.index.expression import Expression
 
 _numbers: Iterator[int] = count()
 
