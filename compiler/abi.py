@@ -37,6 +37,7 @@ class Failed(IntEnum):
     INTERRUPTED = -1  # a signal handler raised; the Python exception is pending
     RESULT_MEMORY = -2  # no memory for result DETAIL0, which needs DETAIL1 bytes
     ARENA_MEMORY = -3  # no memory for DETAIL1 bytes of intermediate values
+    WORKSPACE_MEMORY = -4  # no memory for DETAIL1 bytes that an op works in
 
 
 # weft_parallel(run, task, data, count, grain): runs task(run, data, begin, end) on disjoint ranges

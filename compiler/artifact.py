@@ -11,7 +11,13 @@ import numpy as np
 
 from weft.compiler.ir import dims, errors, solving
 from weft.compiler.ir.dims import Size, Symbol
-from weft.compiler.ir.errors import ArgumentError, DTypeError, ShapeError, WeftError
+from weft.compiler.ir.errors import (
+    ArgumentError,
+    DTypeError,
+    OutOfMemoryError,
+    ShapeError,
+    WeftError,
+)
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.types import ArrayType, format_shape
 from weft.compiler.record import record
@@ -124,6 +130,11 @@ class Artifact:
     signature: Signature
     entry: Entry | None
     native: Native | None = None
+
+
+def no_workspace(bytes: int) -> WeftError:
+    """What to raise where an op found no memory to work in."""
+    return OutOfMemoryError(f"there is no memory for {bytes:,} bytes that an op works in")
 
 
 def concrete(shape: Sequence[Size], sizes: dict[str, int]) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from weft.compiler.abi import CONSTANTS, PARALLEL, RUN_WORDS, Failed, Run
-from weft.compiler.artifact import Array, Artifact, HostCall, Native, concrete
+from weft.compiler.artifact import Array, Artifact, HostCall, Native, concrete, no_workspace
 from weft.runtime import signatures, symbols
 from weft.runtime.native import Library
 from weft.runtime.stub import Caller, Record, no_arena_memory, words
@@ -124,6 +124,8 @@ class NativeProgram:
             raise KeyboardInterrupt
         if error == Failed.ARENA_MEMORY:
             no_arena_memory(record[Run.DETAIL1])
+        if error == Failed.WORKSPACE_MEMORY:
+            raise no_workspace(record[Run.DETAIL1])
         details = record[Run.DETAIL0 : Run.DETAIL2 + 1]
         raise self.native.sites[error - 1].exception(details)
 

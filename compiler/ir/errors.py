@@ -63,5 +63,9 @@ class VerifyError(WeftError, ValueError):
     """A graph that breaks a rule of the IR."""
 
 
+class OutOfMemoryError(WeftError, MemoryError):
+    """A program that found no memory to work in."""
+
+
 class EvaluationError(WeftError, RuntimeError):
     """A graph that failed while it ran, such as a host callback that raised or is not bound."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.compiler.abi import PARALLEL, RUN_WORDS
+from weft.compiler.abi import PARALLEL, RUN_WORDS, Failed
 from weft.compiler.artifact import Site
 from weft.compiler.ir.dtypes import DType, dtype
 from weft.compiler.ir.graph import Op
@@ -157,6 +157,8 @@ def run_routine(
     call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (2 + len(every)))(address)
     call(record.ctypes.data, flat.ctypes.data, *[array.ctypes.data for array in every])
     library.close()
+    if record[1] == Failed.WORKSPACE_MEMORY:
+        raise MemoryError(int(record[3]))
     if record[1]:
         site = sites[record[1] - 1]
         raise Failure(site.message.format(*record[2:5]))

@@ -15,6 +15,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Op
 from weft.compiler.lower.choice import Products
+from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, Type, of_dtype
 from weft.compiler.record import record
@@ -199,13 +200,19 @@ class Env:
         return len(self.sites) - 1
 
     def workspace(self, f: Function, bytes: Operand) -> V:
-        """Memory from the heap, aligned to 64 bytes; give it back with `free`."""
-        size = f.const(bytes, I64)
-        rounded = (size + 127) & -64
-        return f.call("aligned_alloc", PTR, [f.const(64, I64), rounded])
+        """Memory from the heap, aligned to 64 bytes; give it back with `free`. Where there is none,
+        the run fails with a MemoryError and the function returns, holding nothing.
+        """
+        return workspace.take(f, self.run, f.const(bytes, I64))
 
     def free(self, f: Function, pointer: V) -> None:
-        f.call("free", VOID, [pointer])
+        workspace.give_back(f, pointer)
+
+    def leave_without_memory(self, f: Function) -> None:
+        """Return from a function if one that it called found no memory: results are not there, so
+        that nothing may be computed from them.
+        """
+        workspace.leave_if_failed(f, self.run)
 
     def fail(self, f: Function, site: int, details: Sequence[V] = ()) -> None:
         """Note a failure of a site (the first one counts) and ask loops to end."""

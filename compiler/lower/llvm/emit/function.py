@@ -23,6 +23,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.compiler.lower.llvm.emit import partition as parts
+from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.lower.llvm.emit.blocks import Loop, Otherwise
 from weft.compiler.lower.llvm.emit.constants import constant_text
 from weft.compiler.lower.llvm.emit.types import I1, I8, I64, PTR, VOID, Type, element_type
@@ -77,6 +78,8 @@ class Function:
         self.is_glue = glue
         self.has_loops = False
         self.arguments = [V(self, f"%{name}", type) for name, type in parameters]
+        self.held: list[V] = []  # where pointers to memory of the heap lie, see `workspace`
+        self.has_exit = False  # whether it may return early
         self._stack: list[str] = []
         self._lines: list[str] = []
         self._count = 0
@@ -103,7 +106,8 @@ class Function:
         )
         linkage = "internal " if self.internal and not is_exported else ""
         head = f"define {linkage}{self.result.text} @{self.name}({parameters}) {self.attributes} {{"
-        return "\n".join([head, "entry:", *self._stack, *self._lines, "}"])
+        last = workspace.exit_lines(self)
+        return "\n".join([head, "entry:", *self._stack, *self._lines, *last, "}"])
 
     def line(self, text: str) -> None:
         self._lines.append(f"  {text}")
@@ -370,6 +374,12 @@ class Function:
         room = held if count == 1 else f"[{count} x {held}]"
         self._stack.append(f"  {ref} = alloca {room}{aligned}")
         return V(self, ref, PTR)
+
+    def pointer_slot(self) -> V:
+        """Room for a pointer on the stack, null when the function is entered."""
+        slot = self.stack(PTR)
+        self._stack.append(f"  store ptr null, ptr {slot.ref}, align 8")
+        return slot
 
     def at_entry(self, text: str, type: Type) -> V:
         """An instruction at the start of the function, where only its arguments are known."""

@@ -370,6 +370,7 @@ class RegionCode:
         passed = [self.run, *pointers, *[self.sizes.symbols[symbol] for symbol in call.symbols]]
         self.program.ways[op] = self.program.notes[name]
         self.f.call(name, VOID, passed)
+        self.env.leave_without_memory(self.f)
 
     def _routine_call(self, op: Op) -> _RoutineCall:
         layouts = [self.plan.operand_layout(v) if v.type.rank else None for v in op.operands]
