@@ -66,25 +66,29 @@ def build_kernels(plan: RegionPlan) -> Kernels:
 
 
 def _build_region(plan: RegionPlan, kernels: Kernels) -> None:
-    order: dict[Op, int] = plan.fusion.position
+    built: dict[FusionGroup, Kernel] = {}
+    layouts: dict[Value, Layout] = {}
 
     def layout_of(value: Value, written: bool) -> Layout | None:
-        if value.type.rank:
-            return plan.layout(value)
-        return Layout(("slot", value), 0, ()) if written else None
+        if not value.type.rank:
+            return Layout(("slot", value), 0, ()) if written else None
+        if value not in layouts:
+            layouts[value] = plan.layout(value)
+        return layouts[value]
 
     for node in plan.nodes:
         groups = node.groups if isinstance(node, PiecewiseNode) else [node]
         for group in groups:
             if isinstance(group, FusionGroup):
-                kernels.of_group[group] = collapse(build(group, layout_of, order))[0]
+                built[group] = build(group, layout_of, plan.fusion.position)
+                kernels.of_group[group] = collapse(built[group])[0]
     for producer, chain in plan.order.consumers.items():
         made: list[Value] = list(producer.op.results)
         for each in chain.nodes:
             if isinstance(each, FusionGroup):
                 loops = rows_of(plan.fusion, chain.rows, made, each)
                 assert loops is not None
-                kernels.in_rows[each] = collapse(build(each, layout_of, order), loops)
+                kernels.in_rows[each] = collapse(built[each], loops)
                 made += each.targets
             else:
                 made += each.op.results

@@ -147,10 +147,22 @@ def constant(size: Size) -> Index:
 
 def total(indices: Iterable[Index], strides: Sequence[Size], offset: Size = 0) -> Index:
     """The sum of indices times strides."""
-    made = constant(offset)
+    terms: dict[Loop, Size] = {}
+    extras: list[Extra] = []
     for index, stride in zip(indices, strides, strict=True):
-        made = made + index * stride
-    return made
+        if index is ZERO or _is_zero(stride):
+            continue
+        for loop, size in index.terms:
+            terms[loop] = terms.get(loop, 0) + size * stride
+        offset = offset + index.constant * stride
+        extras += [(size * stride, extra) for size, extra in index.extras]
+    kept = [term for term in terms.items() if not _is_zero(term[1])]
+    kept.sort(key=_loop_number)
+    return Index(tuple(kept), offset, tuple(extras))
+
+
+def _loop_number(term: Term) -> int:
+    return term[0].number
 
 
 def row_major(shape: Sequence[Size]) -> tuple[Size, ...]:
@@ -175,7 +187,7 @@ def _merge(left: tuple[Term, ...], right: tuple[Term, ...]) -> tuple[Term, ...]:
     for loop, size in right:
         sums[loop] = sums.get(loop, 0) + size
     kept = [(loop, size) for loop, size in sums.items() if not _is_zero(size)]
-    return tuple(sorted(kept, key=lambda term: term[0].number))
+    return tuple(sorted(kept, key=_loop_number))
 
 
 @record

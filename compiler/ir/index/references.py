@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from weft.compiler.ir.index.affine import Place
 from weft.compiler.ir.index.expression import (
@@ -20,13 +20,29 @@ from weft.compiler.ir.index.expression import (
 )
 
 
-def references(computed: Computed) -> Iterator[Ref]:
+def references(computed: Computed) -> Iterable[Ref]:
     """All values at places that an expression reads, those inside of indices included."""
-    stack: list[Expression] = []
-    if isinstance(computed, Reduction):
-        stack.append(computed.body)
+    start: Expression = computed.body if isinstance(computed, Reduction) else computed
+    # Nearly all are an op of values at plain places, which needs no search.
+    if isinstance(start, Apply | Combined):
+        operands = start.operands[::-1]
+    elif isinstance(start, Ref):
+        operands = (start,)
     else:
-        stack.append(computed)
+        return _search(start)
+    return _search(start) if any(map(_has_extras, operands)) else operands
+
+
+def _has_extras(ref: Ref) -> bool:
+    """Whether something is read to find out where a value is read."""
+    for index in ref.place.indices:
+        if index.extras:
+            return True
+    return any(guard.index.extras for guard in ref.place.guards)
+
+
+def _search(start: Expression) -> Iterator[Ref]:
+    stack = [start]
     while stack:
         item = stack.pop()
         match item:

@@ -31,6 +31,7 @@ from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
 from weft.compiler.lower.llvm.kernels.kernel import KernelCode
 from weft.compiler.lower.llvm.program.region import RegionCode
+from weft.compiler.lower.llvm.program.sections import emit_sections, is_long
 from weft.compiler.lower.llvm.support import atomics
 from weft.compiler.record import record
 
@@ -61,6 +62,7 @@ class ProgramCode:
     ways: dict[Op, str] = field(default_factory=dict)
     clocks: dict[Node, int] = field(default_factory=dict)
     chains: dict[tuple[str, ...], str] = field(default_factory=dict)
+    numbers_of: dict[Value, int] = field(default_factory=dict)  # of parameters
 
     @property
     def graph(self) -> Graph:
@@ -112,8 +114,16 @@ class ProgramCode:
         self._emit_arena_bytes()
         names = ("run", "arguments", "numbers", "results", "arena")
         f = self.module.function("entry", I64, [(name, PTR) for name in names], glue=True)
+        if is_long(self):
+            emit_sections(self, f, f.arguments)
+        else:
+            self._emit_region(f)
+        f.ret(f.load(f.element(f.arguments[0], I64, int(Run.ERROR)), I64))
+
+    def _emit_region(self, f: Function) -> None:
+        """Write all nodes into the entry."""
         run, arguments, numbers, results, arena = f.arguments
-        sizes = Sizes(f, self._symbol_values(f, numbers))
+        sizes = Sizes(f, self.symbol_values(f, numbers))
         code = RegionCode(self, self.plan, f, run, sizes, arena)
         code.late_results = results
         given = [
@@ -130,7 +140,6 @@ class ProgramCode:
         for place, name in enumerate(self.defined):
             at = f.element(numbers, I64, len(self.symbols) + place)
             f.store(code.sizes.symbols[name], at)
-        f.ret(f.load(f.element(run, I64, int(Run.ERROR)), I64))
 
     def is_late(self, result: Value) -> bool:
         """Whether the size of a result is known only at run time."""
@@ -141,7 +150,13 @@ class ProgramCode:
             for symbol in dims.symbols(size)
         )
 
-    def _symbol_values(self, f: Function, numbers: V) -> dict[str, V]:
+    def parameter_number(self, parameter: Value) -> int:
+        """The place of a parameter in the table of arguments."""
+        if not self.numbers_of:
+            self.numbers_of.update((p, n) for n, p in enumerate(self.graph.parameters))
+        return self.numbers_of[parameter]
+
+    def symbol_values(self, f: Function, numbers: V) -> dict[str, V]:
         return {
             name: f.load(f.element(numbers, I64, place), I64)
             for place, name in enumerate(self.symbols)
@@ -149,7 +164,7 @@ class ProgramCode:
 
     def _emit_arena_bytes(self) -> None:
         f = self.module.function("arena_bytes", I64, [("numbers", PTR)])
-        sizes = Sizes(f, self._symbol_values(f, f.arguments[0]))
+        sizes = Sizes(f, self.symbol_values(f, f.arguments[0]))
         f.ret(sizes.value(self.plan.bytes))
 
     # --- what regions share ---

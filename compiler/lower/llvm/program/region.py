@@ -169,13 +169,17 @@ class RegionCode:
                 assert isinstance(buffer.value, Constant)
                 return self._constant_pointer(buffer.value)
             case "result":
-                target = self.targets[buffer.number]
+                target = self._target(buffer.number)
                 return target if target is not None else self._late_result(buffer)
             case "late":
                 made = self.env.workspace(f, self.sizes.operand(buffer.bytes))
                 self.heap.append(made)
                 return made
         raise AssertionError(f"a {buffer.kind} has no memory yet")
+
+    def _target(self, number: int) -> V | None:
+        """Where an array goes that is a result; None if it is to be made when its size is known."""
+        return self.targets[number]
 
     def _constant_pointer(self, value: Constant) -> V:
         """The address of a constant, from the table that the runtime links in."""

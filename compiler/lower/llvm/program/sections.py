@@ -1,0 +1,136 @@
+"""A long program in several functions: LLVM's time grows faster than the length of a function, and
+functions are compiled on all cores.
+
+A section runs some nodes of the program's region. It loads what it needs from the tables that the
+entry is given; numbers pass from one section to the next through memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from weft.compiler.ir.graph import Constant, Parameter, Value
+from weft.compiler.loops.arena import Buffer
+from weft.compiler.loops.group import Node, OpaqueNode
+from weft.compiler.lower.llvm.emit.arrays import Element
+from weft.compiler.lower.llvm.emit.dimensions import Sizes
+from weft.compiler.lower.llvm.emit.function import Function, V
+from weft.compiler.lower.llvm.emit.types import I8, I64, PTR, VOID
+from weft.compiler.lower.llvm.program.region import RegionCode
+
+if TYPE_CHECKING:
+    from weft.compiler.lower.llvm.program.module import ProgramCode
+
+# Nodes of a section: with 50 the code of 400 layers compiles in a third of the time that one
+# function takes, and no program of the benchmarks has enough nodes to be divided at all.
+SECTION_NODES: Final = 50
+LEAST_SECTIONS: Final = 4
+NUMBER_BYTES: Final = 16  # of the memory in which a number passes, a complex one too
+
+TABLES: Final = ("run", "arguments", "numbers", "results", "arena", "passed")
+
+
+def is_long(program: ProgramCode) -> bool:
+    """Whether a program is divided. Where sizes are found out on the way it is not: all that
+    follows needs these.
+    """
+    nodes = len(program.plan.nodes)
+    return nodes >= SECTION_NODES * LEAST_SECTIONS and not program.plan.late
+
+
+def emit_sections(program: ProgramCode, f: Function, tables: Sequence[V]) -> None:
+    """Write the sections, and into the entry their calls; `tables` is what the entry is given."""
+    sections = list(_divided(program))
+    slots = _slots(program, sections)
+    passed = f.stack(I8, max(len(slots), 1) * NUMBER_BYTES, align=NUMBER_BYTES)
+    for number, nodes in enumerate(sections):
+        name = f"section{number}"
+        parameters = [(table, PTR) for table in TABLES]
+        g = program.module.function(name, VOID, parameters, internal=True, glue=True)
+        code = SectionCode(program, g, slots)
+        code.emit_nodes(nodes)
+        if number == len(sections) - 1:
+            code.emit_results()
+        g.ret()
+        f.call(name, VOID, [*tables, passed])
+
+
+def _divided(program: ProgramCode) -> Iterator[list[Node]]:
+    """The nodes of each section; what consumes the rows of a product is in the product's."""
+    section: list[Node] = []
+    for node in program.plan.nodes:
+        if len(section) >= SECTION_NODES and node not in program.schedule.by_rows:
+            yield section
+            section = []
+        section.append(node)
+    yield section
+
+
+def _slots(program: ProgramCode, sections: Sequence[Sequence[Node]]) -> dict[Value, int]:
+    """Where each number passes that one section makes and another one reads."""
+    fusion = program.plan.fusion
+    home = {node: number for number, nodes in enumerate(sections) for node in nodes}
+    slots: dict[Value, int] = {}
+    for number, nodes in enumerate(sections):
+        for node in nodes:
+            own = node.op.operands if isinstance(node, OpaqueNode) else ()
+            for value in (*fusion.reads(node), *own):
+                maker = fusion.homes.get(value)
+                if not value.type.rank and maker is not None and home[maker] != number:
+                    slots.setdefault(value, len(slots))
+    for value in program.plan.region.results:
+        if not value.type.rank and not isinstance(value, Constant | Parameter):
+            slots.setdefault(value, len(slots))
+    return slots
+
+
+class SectionCode(RegionCode):
+    """Writes some nodes of the program's region into a function of their own."""
+
+    def __init__(self, program: ProgramCode, g: Function, slots: dict[Value, int]) -> None:
+        run, self.arguments, numbers, self.results, arena, self.passed = g.arguments
+        sizes = Sizes(g, program.symbol_values(g, numbers))
+        super().__init__(program, program.plan, g, run, sizes, arena)
+        self.passing = slots
+
+    def emit_nodes(self, nodes: Sequence[Node]) -> None:
+        """Write the nodes, and what later sections want of their numbers."""
+        before = set(self.numbers)
+        for node in nodes:
+            with self.program.clock(self.f, node):
+                self._node(node)
+        homes, own = self.plan.fusion.homes, set(nodes)
+        for value in [v for v in self.numbers if v in self.passing and v not in before]:
+            if homes.get(value) in own:
+                self.store_number(self.numbers[value], self._slot_of(value))
+
+    def emit_results(self) -> None:
+        """Bring the results to where the caller wants them."""
+        for number, result in enumerate(self.plan.region.results):
+            element = self._result(number, result)
+            if element is not None:
+                self.store_number(element, self._target(number))
+
+    def number(self, value: Value) -> Element:
+        if value not in self.numbers and not isinstance(value, Constant):
+            pointer = (
+                self._argument(value) if isinstance(value, Parameter) else self._slot_of(value)
+            )
+            self.numbers[value] = self.load_number(pointer, value.type.dtype)
+        return super().number(value)
+
+    def _new_pointer(self, buffer: Buffer) -> V:
+        if buffer.kind == "parameter":
+            return self._argument(self.plan.region.parameters[buffer.number])
+        return super()._new_pointer(buffer)
+
+    def _argument(self, parameter: Value) -> V:
+        number = self.program.parameter_number(parameter)
+        return self.f.load(self.f.element(self.arguments, I64, number), PTR)
+
+    def _target(self, number: int) -> V:
+        return self.f.load(self.f.element(self.results, I64, number), PTR)
+
+    def _slot_of(self, value: Value) -> V:
+        return self.f.element(self.passed, I8, self.passing[value] * NUMBER_BYTES)
