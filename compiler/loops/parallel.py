@@ -17,7 +17,6 @@ from weft.compiler.ir.opdef import Trait
 from weft.compiler.ir.walk import has_effect
 from weft.compiler.loops import maps
 from weft.compiler.loops.costs import own_cost
-from weft.compiler.loops.inline_products import PRODUCTS
 from weft.compiler.loops.memory import RegionPlan
 
 LEAST_WORK: Final = 100_000.0  # of all steps, for which threads are woken
@@ -70,9 +69,8 @@ def _cost(op: Op) -> float:
             case _:
                 return max(inner)
     made = sum([_count(result.type.size) for result in op.results])
-    if op.name in PRODUCTS:
-        shape = op.operands[0].type.shape
-        terms = dims.product(shape[axis] for axis in op.attributes["lhs_contract"])
+    if op.definition.consumers is not None:
+        *_, terms = op.definition.consumers.rows(op)
         return _CALL + made * _count(terms) * _MULTIPLY_ADD
     if Trait.REDUCTION in op.definition.traits:
         return _count(op.operands[0].type.size) * _ADDITION

@@ -27,6 +27,7 @@ from weft.compiler.loops.group import (
 from weft.compiler.loops.kernel import Layout
 from weft.compiler.loops.memory import ControlPlan, Copy, Purpose, RegionPlan
 from weft.compiler.loops.order import Order
+from weft.compiler.loops.row_fusion import contract_of
 
 
 def plan_memory(
@@ -292,8 +293,8 @@ class _Planner:
 
     def _is_kept(self, node: Node, value: Value) -> bool:
         """Whether a follower must leave an array as it is: it was there before, and others read it
-        for later rows. A convolution might be computed once more, where transforms met infinities,
-        and its followers after it, so these leave all arrays that were there before.
+        for later rows. Where rows may be handed out again, followers run again too, so these leave
+        all arrays that were there before.
         """
         product = self.led.get(node)
         if not isinstance(product, OpaqueNode):
@@ -302,7 +303,7 @@ class _Planner:
         if any(value in _targets(other) for other in (product, *chain)):
             return False
         others = [other for other in (product, *chain) if other is not node]
-        return product.op.name == "convolution" or any(
+        return contract_of(product.op).may_restart or any(
             self.fusion.resolve(read) is value
             for other in others
             for read in self.fusion.reads(other)

@@ -172,6 +172,7 @@ stop_gradient = unary(
     reference=_identity,
     jvp=flat,
     index_map=index_maps.itself,
+    cost=0,
 )
 
 
@@ -194,6 +195,7 @@ probe = OpDef(
     jvp=_pass_on,
     transpose=lambda op, cotangents, linear: cotangents,
     index_map=index_maps.itself,
+    cost=0,
 )
 
 
@@ -214,6 +216,7 @@ fence = OpDef(
     jvp=_pass_on,
     transpose=lambda op, cotangents, linear: cotangents,
     index_map=index_maps.itself,
+    cost=0,
 )
 
 OPS: Final = (

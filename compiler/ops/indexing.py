@@ -229,6 +229,7 @@ gather = OpDef(
     transpose=_gather_transpose,
     batch=_gather_batch,
     index_map=index_maps.gather,
+    cost=4,
 )
 
 

@@ -100,6 +100,7 @@ broadcast = OpDef(
     batch=_broadcast_batch,
     index_map=index_maps.broadcast,
     view=index_maps.STRETCHED,
+    cost=0,
 )
 
 
@@ -131,6 +132,7 @@ reshape = OpDef(
     ),
     index_map=index_maps.reshape,
     view=index_maps.RESHAPED,
+    cost=0,
 )
 
 
@@ -159,6 +161,7 @@ transpose = OpDef(
     ),
     index_map=index_maps.transpose,
     view=index_maps.TRANSPOSED,
+    cost=0,
 )
 
 
@@ -184,6 +187,7 @@ reverse = OpDef(
     ),
     index_map=index_maps.reverse,
     view=index_maps.REVERSED,
+    cost=0,
 )
 
 
@@ -258,6 +262,7 @@ slice_ = OpDef(
     batch=_slice_batch,
     index_map=index_maps.slice_,
     view=index_maps.SLICED,
+    cost=0,
 )
 
 
@@ -369,6 +374,7 @@ dynamic_update_slice = OpDef(
     transpose=_dynamic_update_slice_transpose,
     batch=_dynamic_update_slice_batch,
     index_map=index_maps.dynamic_update_slice,
+    cost=lambda op: len(op.operands),
 )
 
 
@@ -387,6 +393,7 @@ pad = OpDef(
     transpose=padding.pad_transpose,
     batch=padding.pad_batch,
     index_map=index_maps.pad,
+    cost=lambda op: len(op.operands),
 )
 
 
@@ -449,6 +456,7 @@ concatenate = OpDef(
     transpose=_concatenate_transpose,
     batch=_concatenate_batch,
     index_map=index_maps.concatenate,
+    cost=lambda op: len(op.operands),
 )
 
 
@@ -478,6 +486,7 @@ iota = OpDef(
     reference=_iota,
     attributes={"dtype": DTYPE, "shape": SIZES, "axis": INT},
     index_map=index_maps.iota,
+    cost=0,
 )
 
 dim_value = OpDef(
