@@ -11,6 +11,7 @@ from weft.compiler.ir.attributes import BOOL, DTYPE, TEXT
 from weft.compiler.ir.dtypes import DType, c64, c128, f32, f64
 from weft.compiler.ir.errors import DTypeError
 from weft.compiler.ir.graph import Op
+from weft.compiler.ir.lowering import Memory
 from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType
@@ -217,6 +218,7 @@ fence = OpDef(
     transpose=lambda op, cotangents, linear: cotangents,
     index_map=index_maps.itself,
     cost=0,
+    memory=Memory(stored=lambda op: not op.attributes["fuse"]),
 )
 
 OPS: Final = (

@@ -19,6 +19,7 @@ from weft.compiler.ir.dims import Size, product, upper
 from weft.compiler.ir.dtypes import DType, i64
 from weft.compiler.ir.errors import DTypeError, ShapeError
 from weft.compiler.ir.graph import Op, Value
+from weft.compiler.ir.lowering import Memory, Writes
 from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType, Shape, format_shape
@@ -132,6 +133,7 @@ reshape = OpDef(
     ),
     index_map=index_maps.reshape,
     view=index_maps.RESHAPED,
+    memory=Memory(keeps_order=True),
     cost=0,
 )
 
@@ -374,6 +376,7 @@ dynamic_update_slice = OpDef(
     transpose=_dynamic_update_slice_transpose,
     batch=_dynamic_update_slice_batch,
     index_map=index_maps.dynamic_update_slice,
+    memory=Memory(writes=Writes(index_maps.window_piece, base=0)),
     cost=lambda op: len(op.operands),
 )
 
@@ -456,6 +459,7 @@ concatenate = OpDef(
     transpose=_concatenate_transpose,
     batch=_concatenate_batch,
     index_map=index_maps.concatenate,
+    memory=Memory(writes=Writes(index_maps.joined_pieces)),
     cost=lambda op: len(op.operands),
 )
 
