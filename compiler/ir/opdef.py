@@ -10,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Flag, auto
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from weft.compiler.ir.ambient import active_builder
 from weft.compiler.ir.attributes import AttributeKind
 from weft.compiler.ir.errors import VerifyError
-from weft.compiler.ir.lowering import IndexMap, View
+from weft.compiler.ir.lowering import Consumers, Cost, IndexMap, Memory, View
 from weft.compiler.ir.rules import BatchRule, JvpRule, RegionRules, TransposeRule
 from weft.compiler.ir.types import ArrayType
 
 if TYPE_CHECKING:
-    from weft.compiler.ir.graph import Region, Value
+    from weft.compiler.ir.dims import Size
+    from weft.compiler.ir.graph import Op, Region, Value
 
 
 class Trait(Flag):
@@ -32,12 +33,17 @@ class Trait(Flag):
     VIEW = auto()  # moves elements without computing: an index map describes it
     REDUCTION = auto()  # combines elements along axes
     EFFECT = auto()  # must run even when nothing uses its results, and in program order
+    HOST = auto()  # runs Python: on the thread that called, with arrays in row-major order
+    CALL = auto()  # means its first region, run on the operands
 
 
 # Type rules take operand types and attributes; references take arrays and the same attributes. Both
 # vary per op, which Callable cannot say, hence Any.
 TypeRule = Callable[..., "ArrayType | Sequence[ArrayType]"]
 Reference = Callable[..., Any]
+
+
+_PLAIN: Final = Memory()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -58,7 +64,13 @@ class OpDef:
 
     In memory (see `lowering`): `index_map` says which elements of the operands an element of a
     result is, for ops that move elements; `view` how the result's strides follow from the
-    operand's, for those that need not move anything.
+    operand's, for those that need not move anything. `combiner` is how a reduction combines
+    elements. `cost` is that of one element of a result, in additions (a complex number counts as
+    four; a function of the op counts as it says), and 0 for ops that only rename places; `work` the
+    multiplications of all results together, for ops that are products. `memory` says how results
+    lie in memory, `consumers` how other ops may go along while it is computed, and
+    `is_row_local(op, axes)` whether it could go along itself: whether what it computes at an index
+    of the first `axes` axes needs of its operand only what lies at the same index.
     """
 
     name: str
@@ -79,6 +91,12 @@ class OpDef:
     defines: str | None = None
     index_map: IndexMap | None = None
     view: View | None = None
+    cost: int | Cost = 1
+    work: Callable[[Op], Size] | None = None
+    combiner: str | None = None
+    memory: Memory = _PLAIN
+    consumers: Consumers | None = None
+    is_row_local: Callable[[Op, int], bool] | None = None
 
     def __call__(self, *operands: Value, **attributes: object) -> Value:
         """Emit the op into the builder in force and return its one result."""

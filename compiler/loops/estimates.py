@@ -14,7 +14,7 @@ from weft.compiler.ir.index.affine import Place
 from weft.compiler.loops import maps
 from weft.compiler.loops.costs import MOST, own_cost
 from weft.compiler.loops.group import FusionGroup
-from weft.compiler.loops.reductions import REDUCTIONS, reduced_sizes
+from weft.compiler.loops.reductions import reduced_sizes
 
 MOST_UNROLLED: Final = 16  # steps of a reduction that is written out
 PAIRWISE: Final = 16  # a value this much larger than all it is made of is not stored
@@ -35,7 +35,7 @@ def weights(region: Region) -> dict[Value, int]:
     weights: dict[Value, int] = {}
     for op in region.ops:
         cost = own_cost(op) + sum(weights.get(operand, 0) for operand in op.operands)
-        if op.name in REDUCTIONS:
+        if op.definition.combiner is not None:
             steps = dims.product(reduced_sizes(op))
             cost = cost * steps if isinstance(steps, int) and steps <= MOST_UNROLLED else 0
         elif not maps.has_map(op):
@@ -69,7 +69,7 @@ def leaves(result: Result, most: int = 16) -> list[Value] | None:
 
 
 def is_transparent(op: Op) -> bool:
-    if op.name in REDUCTIONS:
+    if op.definition.combiner is not None:
         steps = dims.product(reduced_sizes(op))
         return isinstance(steps, int) and 0 < steps <= MOST_UNROLLED
     return maps.has_map(op)

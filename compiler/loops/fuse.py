@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from weft.compiler.ir import dims
-from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
 from weft.compiler.ir.index.affine import ZERO, Loop, Place, over
 from weft.compiler.ir.index.expression import Ref
 from weft.compiler.ir.index.references import references
+from weft.compiler.ir.lowering import Writes
 from weft.compiler.ir.walk import has_effect
 from weft.compiler.loops import maps
 from weft.compiler.loops.costs import is_free, own_cost
@@ -46,8 +46,9 @@ from weft.compiler.loops.group import (
 )
 from weft.compiler.loops.maps import view_base
 from weft.compiler.loops.reductions import (
-    REDUCTIONS,
+    POSITIONS,
     choices,
+    combiner_of,
     fits_row,
     goes_down_columns,
     has_long_columns,
@@ -58,7 +59,6 @@ from weft.compiler.loops.reductions import (
     whole_place,
 )
 from weft.compiler.loops.siblings import Kind, ReductionIndex
-from weft.compiler.ops import index_maps
 
 MOST_ENTRIES: Final = 500  # of a group: compile time and registers
 REPEATED_COST: Final = 4  # additions per element that may be repeated rather than stored
@@ -94,9 +94,7 @@ class _Fuser:
         self._array_users: dict[Value, list[Node]] = {}
         self._weights = weights(region)
         self._siblings = ReductionIndex(lambda v: self._weights.get(v, 0) > REPEATED_COST)
-        self._forced = {
-            op.operands[0] for op in region.ops if op.name == "fence" and op.attributes["fuse"]
-        }
+        self._forced = {op.operands[0] for op in region.ops if _is_stored(op) is False}
 
     # --- one op ---
 
@@ -104,14 +102,11 @@ class _Fuser:
         wanted = [r for r in op.results if r in self.needed or r in self.accesses]
         if not wanted and not has_effect(op):
             return
-        if op.name in REDUCTIONS and not maps.has_map(op):
+        writes = op.definition.memory.writes
+        if op.definition.combiner is not None and not maps.has_map(op):
             self._place_reduction(op, op.results[0])
-        elif op.name == "scatter":
-            self._update(op, op.results[0])
-        elif op.name == "dynamic_update_slice" and not self._is_mostly_new(op):
-            self._update(op, op.results[0])
-        elif op.name == "concatenate" and self._in_pieces(op):
-            self._join(op, op.results[0])
+        elif writes is not None and self._is_piecewise(op, writes):
+            self._write_pieces(op, op.results[0], writes)
         elif maps.has_map(op):
             for result in wanted:
                 self._place_map(op, result)
@@ -133,19 +128,20 @@ class _Fuser:
 
     def _place_map(self, op: Op, result: Result) -> None:
         groups = self.accesses.get(result, {})
+        keeps_order = op.definition.memory.keeps_order
         if not result.type.rank:
             self._start(op, result, ())
-        elif op.name == "fence" and not op.attributes["fuse"] and self._is_row_major(op):
+        elif _is_stored(op) and self._is_row_major(op):
             self._alias(op, result)
-        elif op.name == "reshape" and result in self.needed and self._is_row_major(op):
+        elif keeps_order and result in self.needed and self._is_row_major(op):
             self._alias(op, result)
         elif result in self.needed:
             self._store(op, result, groups)
-        elif is_free(op) and not (op.name == "reshape" and self._divides(op, groups)):
+        elif is_free(op) and not (keeps_order and self._divides(op, groups)):
             self._inline_everywhere(op, result, groups)
-        elif op.name == "reshape" and self._is_row_major(op):
+        elif keeps_order and self._is_row_major(op):
             self._alias(op, result)
-        elif op.name == "reshape":
+        elif keeps_order:
             self._store(op, result, groups)
         elif self._is_forced(result) or self._may_inline(op, result, groups):
             self._inline_everywhere(op, result, groups)
@@ -383,7 +379,7 @@ class _Fuser:
             group.reduce_loops[sizes] = tuple(Loop(size) for size in sizes)
         loops = group.reduce_loops[sizes]
         body = Ref(op.operands[0], whole_place(op, place, loops))
-        self._enter(group, result, place, Reduction(REDUCTIONS[op.name], body, loops, op))
+        self._enter(group, result, place, Reduction(combiner_of(op), body, loops, op))
 
     def _reduce_alone(self, op: Op, result: Result) -> None:
         """A group of its own. A short last axis that stays is written out, so that the steps share
@@ -428,7 +424,7 @@ class _Fuser:
         steps = dims.product(reduced_sizes(op))
         if not isinstance(steps, int) or not 0 < steps <= MOST_UNROLLED:
             return False
-        if op.name not in REDUCTIONS or op.name.startswith("arg"):
+        if combiner_of(op) in POSITIONS:
             return False
         return self._may_inline(op, result, groups)
 
@@ -440,22 +436,25 @@ class _Fuser:
         room = dims.upper(whole - 2 * window)
         return room is not None and room <= 0
 
-    def _in_pieces(self, op: Op) -> bool:
-        """Whether a concatenation is written operand by operand."""
+    def _is_piecewise(self, op: Op, writes: Writes) -> bool:
+        """Whether a result is written piece by piece, rather than element by element."""
+        if not maps.has_map(op):
+            return True
+        if writes.base is not None:
+            return not self._is_mostly_new(op)
         return op.results[0] in self.needed or len(op.operands) > 3
 
-    def _join(self, op: Op, result: Result) -> None:
-        axis = op.attributes["axis"]
-        node = PiecewiseNode(result, [], None)
+    def _write_pieces(self, op: Op, result: Result, writes: Writes) -> None:
+        base = None if writes.base is None else op.operands[writes.base]
+        node = PiecewiseNode(result, [], base)
         self._add(node, [result])
-        offset: Size = 0
-        for operand in op.operands:
+        kind = "set" if writes.combine is None else op.attributes[writes.combine]
+        for operand, target in writes.pieces(op):
             loops = tuple(Loop(size) for size in operand.type.shape)
-            place = over(loops)
-            indices = list(place.indices)
-            indices[axis] = indices[axis] + offset
-            self._piece(node, op, operand, loops, Place(tuple(indices)))
-            offset = offset + operand.type.shape[axis]
+            group = self._piece(node, op, operand, loops, target(over(loops)), kind)
+            group.in_order = writes.may_meet
+        if base is not None:
+            self.require_base(node, base)
 
     def _piece(
         self,
@@ -476,31 +475,6 @@ class _Fuser:
                 for read in references(extra):
                     self._access(read, group)
         return group
-
-    def _update(self, op: Op, result: Result) -> None:
-        x, update, *rest = op.operands
-        node = PiecewiseNode(result, [], x)
-        self._add(node, [result])
-        loops = tuple(Loop(size) for size in update.type.shape)
-        place = over(loops)
-        kind = "set"
-        if op.name == "scatter":
-            rank = rest[0].type.rank if rest else 0
-            at = Place(place.indices[:rank])
-            indices, guards = index_maps.indexed_place(op, x, rest, at, place.indices[rank:])
-            target = Place(tuple(indices)).guarded(guards)
-            kind = op.attributes["kind"]
-        else:
-            starts = [
-                index_maps.window_start(start, available - size)
-                for start, size, available in zip(
-                    rest, update.type.shape, x.type.shape, strict=True
-                )
-            ]
-            target = Place(tuple(i + s for i, s in zip(place.indices, starts, strict=True)))
-        group = self._piece(node, op, update, loops, target, kind)
-        group.in_order = op.name == "scatter"
-        self.require_base(node, x)
 
     def require_base(self, node: PiecewiseNode, base: Value) -> None:
         """The array an update starts from: written out where it is cheap to make, else copied."""
@@ -571,4 +545,10 @@ def _places(result: Result, outer: Sequence[Loop]) -> list[Place]:
 def _is_constant_fill(value: Result) -> bool:
     """Whether every element is one number, as of zeros."""
     op = value.op
-    return op.name in ("broadcast", "iota") and (not op.operands or not op.operands[0].type.rank)
+    return is_free(op) and not any(operand.type.rank for operand in op.operands)
+
+
+def _is_stored(op: Op) -> bool | None:
+    """Whether the user wants an operand in memory, or never there; None: does not say."""
+    stored = op.definition.memory.stored
+    return None if stored is None else stored(op)

@@ -2,7 +2,7 @@
 
 The gradient of a weight is a product with a cotangent, the gradient of its bias the sum of the same
 cotangent over the same axes: one more row of the product, of ones. Where both are wanted, they
-become one op, so that the cotangent is not read again. It exists below the graph's passes only.
+become one op, so that the cotangent is not read again.
 """
 
 from __future__ import annotations
@@ -11,15 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from weft.compiler.ir import dtypes
-from weft.compiler.ir.attributes import INTS
 from weft.compiler.ir.graph import Graph, Op, Region, Result, Value
-from weft.compiler.ir.opdef import OpDef
-from weft.compiler.ir.types import ArrayType
 from weft.compiler.ir.walk import Rewriter
 from weft.compiler.loops.inline_products import is_widened
-from weft.compiler.loops.row_fusion import product_shape
-from weft.compiler.ops.contraction import dot_general
-from weft.compiler.ops.precision import Array
+from weft.compiler.ops.contraction import dot_general, dot_general_sums, matrix_shape
 from weft.compiler.ops.reduction import reduce_sum
 
 LEAST_ROWS: Final = 16  # of a product to which one more costs little
@@ -27,39 +22,6 @@ LEAST_TERMS: Final = 16
 LEAST_STEPS: Final = 1 << 18  # multiplications of a product that has tiles
 
 Rule: TypeAlias = Callable[[Op, Rewriter], Sequence[Value] | None]
-_Axes: TypeAlias = tuple[int, ...]
-
-
-def _infer(
-    lhs: ArrayType, rhs: ArrayType, *, lhs_contract: _Axes, rhs_contract: _Axes
-) -> tuple[ArrayType, ArrayType]:
-    axes = {"lhs_contract": lhs_contract, "rhs_contract": rhs_contract}
-    (product,) = _only(dot_general.infer(lhs, rhs, **axes, lhs_batch=(), rhs_batch=(), dtype=None))
-    (sums,) = _only(reduce_sum.infer(rhs, axes=tuple(sorted(rhs_contract))))
-    return product, sums
-
-
-def _only(types: ArrayType | Sequence[ArrayType]) -> Sequence[ArrayType]:
-    return (types,) if isinstance(types, ArrayType) else types
-
-
-def _reference(
-    lhs: Array, rhs: Array, *, lhs_contract: _Axes, rhs_contract: _Axes
-) -> tuple[Array, Array]:
-    axes = {"lhs_contract": lhs_contract, "rhs_contract": rhs_contract}
-    product: Array = dot_general.reference(lhs, rhs, **axes, lhs_batch=(), rhs_batch=(), dtype=None)
-    sums: Array = reduce_sum.reference(rhs, axes=tuple(sorted(rhs_contract)))
-    return product, sums
-
-
-dot_general_sums: Final = OpDef(
-    name="dot_general_sums",
-    doc="dot_general without batch axes, and the sums of rhs over its contracted axes.",
-    operands=("lhs", "rhs"),
-    attributes={"lhs_contract": INTS, "rhs_contract": INTS},
-    infer=_infer,
-    reference=_reference,
-)
 
 
 def fuse_bias_gradients(graph: Graph) -> Rule:
@@ -75,7 +37,7 @@ def fuse_bias_gradients(graph: Graph) -> Rule:
         if op not in partners:
             return None
         partner = partners[op]
-        product = op if op.name == "dot_general" else partner
+        product = op if op.definition is dot_general else partner
         axes = {name: product.attributes[name] for name in ("lhs_contract", "rhs_contract")}
         both = dot_general_sums.emit(*[rewriter.value(x) for x in product.operands], **axes)
         own, made[partner] = both if product is op else reversed(both)
@@ -90,7 +52,7 @@ def _partners(region: Region) -> dict[Op, Op]:
     sums = {
         (op.operands[0], frozenset(op.attributes["axes"])): op
         for op in region.ops
-        if op.name == "reduce_sum"
+        if op.definition is reduce_sum
     }
     found: dict[Op, Op] = {}
     for op in region.ops if sums else ():
@@ -110,11 +72,11 @@ def _partners(region: Region) -> dict[Op, Op]:
 
 def _is_fit(op: Op) -> bool:
     """Whether a product is one of those with tiles, large enough for one more row."""
-    if op.name != "dot_general" or op.attributes["lhs_batch"] or op.attributes["dtype"]:
+    if op.definition is not dot_general or op.attributes["lhs_batch"] or op.attributes["dtype"]:
         return False
     if op.results[0].type.dtype not in (dtypes.f32, dtypes.f64):
         return False
-    rows, columns, terms = product_shape(op)
+    rows, columns, terms = matrix_shape(op)
     if not (isinstance(rows, int) and isinstance(columns, int) and isinstance(terms, int)):
         return False
     is_large = rows >= LEAST_ROWS and terms >= LEAST_TERMS and rows * columns * terms > LEAST_STEPS

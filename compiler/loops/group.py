@@ -11,6 +11,7 @@ from weft.compiler.ir.index.affine import Loop, Place
 from weft.compiler.ir.index.expression import Computed as Computed
 from weft.compiler.ir.index.expression import Reduction as Reduction
 from weft.compiler.ir.index.expression import Ref
+from weft.compiler.ir.opdef import Trait
 from weft.compiler.record import record
 
 
@@ -79,7 +80,9 @@ Node: TypeAlias = "FusionGroup | OpaqueNode | PiecewiseNode"
 
 def needs_row_major(node: Node) -> bool:
     """Whether a node takes its operands in row-major order only: control flow, the host."""
-    return isinstance(node, OpaqueNode) and (bool(node.op.regions) or node.op.name == "host_call")
+    if not isinstance(node, OpaqueNode):
+        return False
+    return bool(node.op.regions) or Trait.HOST in node.op.definition.traits
 
 
 @record

@@ -17,10 +17,10 @@ from weft.compiler.loops import maps
 from weft.compiler.loops.estimates import is_far_smaller, leaves
 from weft.compiler.ops.arithmetic import mul
 from weft.compiler.ops.contraction import dot_general
+from weft.compiler.ops.conversion import cast
 from weft.compiler.ops.reduction import reduce_sum
 from weft.compiler.ops.shape import broadcast
 
-PRODUCTS: Final = ("dot_general", "dot_general_sums")  # ops that multiply matrices
 WIDENED: Final = frozenset(
     [
         (dtypes.f16, dtypes.f32),
@@ -38,7 +38,7 @@ def spread_products(graph: Graph) -> Graph:
 
 def inline_outer_product(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
     """The rule for one op."""
-    if op.name != "dot_general" or op.attributes["lhs_batch"]:
+    if op.definition is not dot_general or op.attributes["lhs_batch"]:
         return None
     if op.results[0].type.dtype.is_bool:
         return None
@@ -59,7 +59,7 @@ def inline_outer_product(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
 
 def narrow_product(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
     """The rule for a product of operands that were widened, both from the same dtype."""
-    if op.name != "dot_general":
+    if op.definition is not dot_general:
         return None
     sources = [_widened(operand) for operand in op.operands]
     if None in sources or len({source.type.dtype for source in sources if source}) != 1:
@@ -76,7 +76,7 @@ def is_widened(value: Value) -> bool:
 
 def _widened(value: Value) -> Value | None:
     """What a value was widened from, if products have a way of their own for that."""
-    if not isinstance(value, Result) or value.op.name != "cast":
+    if not isinstance(value, Result) or value.op.definition is not cast:
         return None
     (source,) = value.op.operands
     return source if (source.type.dtype, value.type.dtype) in WIDENED else None

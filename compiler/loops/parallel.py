@@ -17,7 +17,6 @@ from weft.compiler.ir.opdef import Trait
 from weft.compiler.ir.walk import has_effect
 from weft.compiler.loops import maps
 from weft.compiler.loops.costs import own_cost
-from weft.compiler.loops.inline_products import PRODUCTS
 from weft.compiler.loops.memory import RegionPlan
 
 LEAST_WORK: Final = 100_000.0  # of all steps, for which threads are woken
@@ -34,9 +33,11 @@ _CALL: Final = 5.0
 
 def steps_at_once(op: Op) -> int | None:
     """How many steps of a scan a thread takes at a time; None if one step follows the other."""
-    if op.name != "scan" or op.attributes["n_carry"] or _calls_host(op):
+    iteration = op.definition.memory.iteration
+    length = None if iteration is None else iteration.steps(op)
+    if iteration is None or length is None or iteration.carried(op)[1] or _calls_host(op):
         return None
-    steps, step = _count(op.attributes["length"]), step_cost(op.regions[0])
+    steps, step = _count(length), step_cost(op.regions[0])
     if steps < 2 or steps * step < LEAST_WORK:
         return None
     if steps < FEW_STEPS and step > LONG_STEP:
@@ -62,17 +63,14 @@ def step_cost(region: Region) -> float:
 def _cost(op: Op) -> float:
     if op.regions:
         inner = [step_cost(region) for region in op.regions]
-        match op.name:
-            case "scan":
-                return _count(op.attributes["length"]) * inner[0]
-            case "while":
-                return UNKNOWN_SIZE * sum(inner)
-            case _:
-                return max(inner)
+        iteration = op.definition.memory.iteration
+        if iteration is None:
+            return max(inner)
+        length = iteration.steps(op)
+        return (UNKNOWN_SIZE if length is None else _count(length)) * sum(inner)
     made = sum([_count(result.type.size) for result in op.results])
-    if op.name in PRODUCTS:
-        shape = op.operands[0].type.shape
-        terms = dims.product(shape[axis] for axis in op.attributes["lhs_contract"])
+    if op.definition.consumers is not None:
+        *_, terms = op.definition.consumers.rows(op)
         return _CALL + made * _count(terms) * _MULTIPLY_ADD
     if Trait.REDUCTION in op.definition.traits:
         return _count(op.operands[0].type.size) * _ADDITION
@@ -95,7 +93,7 @@ def _calls_host(op: Op) -> bool:
     while stack:
         region = stack.pop()
         for inner in region.ops:
-            if inner.name == "host_call" or has_effect(inner):
+            if Trait.HOST in inner.definition.traits or has_effect(inner):
                 return True
             stack.extend(inner.regions)
     return False

@@ -27,6 +27,7 @@ from weft.compiler.loops.group import (
 from weft.compiler.loops.kernel import Layout
 from weft.compiler.loops.memory import ControlPlan, Copy, Purpose, RegionPlan
 from weft.compiler.loops.order import Order
+from weft.compiler.loops.row_fusion import contract_of
 
 
 def plan_memory(
@@ -88,12 +89,12 @@ class _Planner:
             for value in self._constants(node):
                 if value not in made.holders:
                     self._outside("constant", -1, value)
-            if isinstance(node, OpaqueNode) and node.op.name == "switch":
+            if isinstance(node, OpaqueNode) and node.op.definition.memory.has_branches:
                 self._plan_switch(node.op, position)
             for target in _targets(node):
                 if target.type.rank and target not in made.holders:
                     self._hold(node, position, target)
-            if isinstance(node, OpaqueNode) and node.op.regions and node.op.name != "switch":
+            if isinstance(node, OpaqueNode) and node.op.regions and node.op not in made.controls:
                 self._plan_control(node.op, position)
             if needs_row_major(node):
                 assert isinstance(node, OpaqueNode)
@@ -292,8 +293,8 @@ class _Planner:
 
     def _is_kept(self, node: Node, value: Value) -> bool:
         """Whether a follower must leave an array as it is: it was there before, and others read it
-        for later rows. A convolution might be computed once more, where transforms met infinities,
-        and its followers after it, so these leave all arrays that were there before.
+        for later rows. Where rows may be handed out again, followers run again too, so these leave
+        all arrays that were there before.
         """
         product = self.led.get(node)
         if not isinstance(product, OpaqueNode):
@@ -302,7 +303,7 @@ class _Planner:
         if any(value in _targets(other) for other in (product, *chain)):
             return False
         others = [other for other in (product, *chain) if other is not node]
-        return product.op.name == "convolution" or any(
+        return contract_of(product.op).may_restart or any(
             self.fusion.resolve(read) is value
             for other in others
             for read in self.fusion.reads(other)
@@ -423,9 +424,10 @@ def _origin(value: Value) -> Value:
     """The array that updates begin with."""
     while isinstance(value, Result):
         op = value.op
-        if op.name in ("scatter", "dynamic_update_slice"):
-            value = op.operands[0]
-        elif op.name == "switch" and branch_origins(op, op.results.index(value)):
+        memory = op.definition.memory
+        if memory.writes is not None and memory.writes.base is not None:
+            value = op.operands[memory.writes.base]
+        elif memory.has_branches and branch_origins(op, op.results.index(value)):
             value = op.operands[1 + branch_origins(op, op.results.index(value))[0]]
         elif (place := _carried_operand(op, value)) is not None:
             value = op.operands[place]
@@ -443,13 +445,10 @@ def _carried_operand(op: Op, result: Value) -> int | None:
 
 def _carry_of(op: Op) -> tuple[dict[int, int], int, int]:
     """What a loop carries: result to parameter of its body, how many, and the first operand."""
-    if op.name == "scan":
-        first, count = op.attributes["n_consts"], op.attributes["n_carry"]
-    elif op.name == "while":
-        first = op.attributes["n_consts"]
-        count = len(op.operands) - first
-    else:
+    iteration = op.definition.memory.iteration
+    if iteration is None:
         return {}, 0, 0
+    first, count = iteration.carried(op)
     return {number: first + number for number in range(count)}, count, first
 
 

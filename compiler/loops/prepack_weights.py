@@ -13,8 +13,7 @@ from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Parameter, Region, Value
 from weft.compiler.ir.walk import Rewriter
-from weft.compiler.loops.row_fusion import product_shape
-from weft.compiler.ops.contraction import dot_general
+from weft.compiler.ops.contraction import dot_general, matrix_shape
 from weft.compiler.ops.control import scan
 from weft.compiler.ops.shape import transpose
 
@@ -24,7 +23,7 @@ FEWEST_STEPS: Final = 4  # of a loop for which it pays
 
 def prepack_weights(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
     """The rule for a scan: products with turned weights, which are further constants of it."""
-    if op.name != "scan" or not _is_long(op.attributes["length"]):
+    if op.definition is not scan or not _is_long(op.attributes["length"]):
         return None
     (body,) = op.regions
     count = op.attributes["n_consts"]
@@ -55,11 +54,11 @@ def _turned(body: Region, constants: set[Value]) -> list[Parameter]:
 
 
 def _wants_turned(op: Op, constants: set[Value]) -> bool:
-    if op.name != "dot_general" or op.operands[1] not in constants:
+    if op.definition is not dot_general or op.operands[1] not in constants:
         return False
     if op.operands[1].type.rank != 2 or op.attributes["rhs_contract"] != (1,):
         return False
-    rows, _, _ = product_shape(op)
+    rows, _, _ = matrix_shape(op)
     return isinstance(rows, int) and 1 < rows <= FEW_ROWS
 
 

@@ -14,19 +14,16 @@ from weft.compiler.ir.index.affine import Index, Loop, Place, constant, counter
 from weft.compiler.ir.index.expression import Combined, Ref
 from weft.compiler.loops.group import FusionGroup
 
-REDUCTIONS: Final = {
-    "reduce_sum": "sum",
-    "reduce_prod": "prod",
-    "reduce_max": "max",
-    "reduce_min": "min",
-    "reduce_any": "any",
-    "reduce_all": "all",
-    "argmax": "argmax",
-    "argmin": "argmin",
-}
+POSITIONS: Final = ("argmax", "argmin")  # combiners that find a place
 LONG_COLUMN: Final = 512  # elements of a column that is too long to go through several times
 LEAST_ROW: Final = 32  # elements of a row that an elementwise kernel goes by
 MOST_ROW: Final = 1 << 16  # elements of a row that is gone through several times
+
+
+def combiner_of(op: Op) -> str:
+    """How a reduction combines elements."""
+    assert op.definition.combiner is not None
+    return op.definition.combiner
 
 
 def _axes(op: Op) -> tuple[int, ...]:
@@ -59,7 +56,7 @@ def unrolled(op: Op, place: Place) -> Combined:
     for size in sizes:
         steps = [[*step, constant(i)] for step in steps for i in range(size)]
     operands = [Ref(op.operands[0], place.at(interleaved(op, place, step))) for step in steps]
-    return Combined(REDUCTIONS[op.name], op, tuple(operands))
+    return Combined(combiner_of(op), op, tuple(operands))
 
 
 def short_axes(shape: Sequence[Size]) -> list[int]:

@@ -9,7 +9,6 @@ decided on the order of the nodes; how, when code is written.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
@@ -17,10 +16,10 @@ from weft.compiler.ir import dims, dtypes
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.index.affine import Index, Loop, row_major, total
+from weft.compiler.ir.lowering import Consumers
 from weft.compiler.ir.types import Shape
 from weft.compiler.loops.fusion import Fusion
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode
-from weft.compiler.loops.inline_products import PRODUCTS
 from weft.compiler.record import record
 
 Following: TypeAlias = "FusionGroup | OpaqueNode"
@@ -29,21 +28,6 @@ MOST_CHAINED: Final = 6  # nodes that follow each other
 LEAST_STEPS: Final = 1 << 14  # multiplications of a product that is worth following
 LEAST_COLUMNS: Final = 8
 LEAST_TERMS: Final = 8
-LEAST_MADE: Final = 512  # elements that a convolution makes at a time
-LEAST_LINE: Final = 32  # elements of a line that is worth a call, in whole vectors,
-LONG_LINE: Final = 128  # and of one for which a part of a vector at its end does not matter
-LINE_VECTOR: Final = 16
-PLANES_AT_ONCE: Final = 3 << 17  # bytes of a signal's channels that are divided beyond this
-LEAST_IMAGES: Final = 8  # which are divided as well, if there are fewer
-MOST_AXES: Final = 3  # of convolutions that have code which calls followers
-POOLING: Final = ("reduce_window", "window_argmax")
-_TRIVIAL: Final = {
-    "window": 1,
-    "strides": 1,
-    "padding": (0, 0),
-    "base_dilation": 1,
-    "window_dilation": 1,
-}
 
 
 @record
@@ -57,25 +41,16 @@ class ConsumerChain:
     nodes: list[Following]
 
 
-def product_shape(op: Op) -> tuple[Size, Size, Size]:
-    """Rows (of all matrices of a batch), columns and terms of a product; planes, their elements and
-    the terms of each of a convolution.
-    """
-    shape = op.results[0].type.shape
-    if op.name == "convolution":
-        kernel = op.operands[1].type.shape
-        return dims.product(shape[:2]), dims.product(shape[2:]), dims.product(kernel[1:])
-    lhs = op.operands[0].type.shape
-    terms = dims.product(lhs[axis] for axis in op.attributes["lhs_contract"])
-    rank = op.operands[0].type.rank - len(op.attributes["lhs_contract"])
-    return dims.product(shape[:rank]), dims.product(shape[rank:]), terms
-
-
 def rows_name(op: Op, parts: int) -> str:
     """What users call the rows of an op that is followed."""
-    if op.name != "convolution":
-        return "row by row"
-    return "plane by plane" if parts == 1 else "line by line"
+    by_rows, by_parts = contract_of(op).names
+    return by_rows if parts == 1 else by_parts
+
+
+def contract_of(op: Op) -> Consumers:
+    """How an op that is followed hands out its rows."""
+    assert op.definition.consumers is not None
+    return op.definition.consumers
 
 
 # --- who goes through rows ----------------------------------------------------------------------
@@ -141,17 +116,14 @@ def _lies_in_row(place: Index, loops: tuple[Loop, ...], columns: Size) -> bool:
 
 def pools_rows(fusion: Fusion, rows: Size, made: Sequence[Value], op: Op) -> bool:
     """Whether the windows of an op lie in rows of an array that is made row by row."""
-    if op.name not in POOLING or fusion.resolve(op.operands[0]) not in made:
+    if op.definition.is_row_local is None or fusion.resolve(op.operands[0]) not in made:
         return False
     axes = _row_axes(op.operands[0].type.shape, rows)
     if axes is None or _row_axes(op.results[0].type.shape, rows) != axes:
         return False
     if axes == op.operands[0].type.rank:
         return False
-    return all(
-        all(entry == plain for entry in op.attributes[name][:axes])
-        for name, plain in _TRIVIAL.items()
-    )
+    return op.definition.is_row_local(op, axes)
 
 
 # --- who follows --------------------------------------------------------------------------------
@@ -178,45 +150,14 @@ def fuse_rows(
 
 
 def _is_followed(op: Op) -> bool:
-    if op.name not in (*PRODUCTS, "convolution"):
+    contract = op.definition.consumers
+    if contract is None or op.results[0].type.dtype not in (dtypes.f32, dtypes.f64):
         return False
-    if op.results[0].type.dtype not in (dtypes.f32, dtypes.f64):
+    if contract.in_order is not None and not contract.in_order(op):
         return False
-    if op.name == "convolution" and not _makes_planes(op):
-        return False
-    rows, columns, terms = product_shape(op)
+    rows, columns, terms = contract.rows(op)
     least = ((columns, LEAST_COLUMNS), (terms, LEAST_TERMS), (rows * columns * terms, LEAST_STEPS))
     return not any(isinstance(size, int) and size < limit for size, limit in least)
-
-
-def _makes_planes(op: Op) -> bool:
-    """Whether a convolution makes one plane after the other: those with more taps than windows add
-    up parts of all of them, and those of dilated signals make every plane phase by phase.
-    """
-    windows, taps = [dims.product(v.type.shape[2:]) for v in (op.results[0], op.operands[1])]
-    is_plain = all(dilation == 1 for dilation in op.attributes["lhs_dilation"])
-    few = not (isinstance(windows, int) and isinstance(taps, int)) or taps <= windows
-    # The planes of a group are made at a time.
-    made = dims.floor_divide(op.results[0].type.shape[1], op.attributes["groups"]) * windows
-    is_large = not isinstance(made, int) or made >= LEAST_MADE
-    return is_plain and few and is_large and op.results[0].type.rank <= 2 + MOST_AXES
-
-
-def _lines(op: Op) -> int:
-    """The lines of a plane, if a convolution is computed in bands of these; else 1."""
-    if op.name != "convolution" or op.results[0].type.rank < 4:
-        return 1
-    sizes = (*op.operands[0].type.shape, *op.operands[1].type.shape, *op.results[0].type.shape)
-    if not all(isinstance(size, int) for size in sizes):
-        return 1
-    images, channels, *extents = [int(size) for size in op.operands[0].type.shape]
-    *lines, line = [int(size) for size in op.results[0].type.shape[2:]]
-    taps = [int(size) for size in op.operands[1].type.shape[2:]]
-    per_group = channels // int(op.attributes["groups"])
-    bytes = per_group * math.prod(extents) * op.results[0].type.dtype.itemsize
-    is_divided = bytes > PLANES_AT_ONCE or images * int(op.attributes["groups"]) < LEAST_IMAGES
-    is_long = line >= LONG_LINE or line >= LEAST_LINE and line % LINE_VECTOR == 0
-    return math.prod(lines) if is_divided and is_long and max(taps) > 1 else 1
 
 
 class _Pairing:
@@ -232,7 +173,7 @@ class _Pairing:
     def chain(self, product: OpaqueNode) -> ConsumerChain:
         """The nodes that follow a product, moved right behind it."""
         parts = self._parts(product.op)
-        rows = product_shape(product.op)[0] * parts
+        rows = contract_of(product.op).rows(product.op)[0] * parts
         made: list[Value] = list(product.op.results[:1])
         chain: list[Following] = [product]
         # Further results are there when all rows are.
@@ -248,10 +189,11 @@ class _Pairing:
 
     def _parts(self, op: Op) -> int:
         """Into how many lines each plane is divided, for who goes through planes; else 1."""
-        lines = _lines(op)
+        contract = contract_of(op)
+        lines = 1 if contract.parts is None else contract.parts(op)
         if lines == 1:
             return 1
-        made, planes = list(op.results), product_shape(op)[0]
+        made, planes = list(op.results), contract.rows(op)[0]
         users = [
             user for user in self.readers.get(op.results[0], []) if isinstance(user, FusionGroup)
         ]

@@ -206,7 +206,7 @@ class _Scheduler:
         if grain is not None:
             self.schedule.parallel[op] = grain
         for body in control.bodies:
-            self.region(body, is_repeated=is_repeated or op.name != "switch")
+            self.region(body, is_repeated=is_repeated or not op.definition.memory.has_branches)
 
     def _chain(self, producer: OpaqueNode, chain: ConsumerChain) -> None:
         """The nodes that can go on with rows in the order in which these are made; the first whose

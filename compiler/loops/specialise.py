@@ -7,18 +7,15 @@ pass knows of; each is tried on every op, the first that applies wins.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from weft.compiler.ir.graph import Graph, Op, Value
+from weft.compiler.ir.opdef import Trait
 from weft.compiler.ir.walk import Rewriter, rebuild
 from weft.compiler.loops.fuse_bias_gradient import fuse_bias_gradients
 from weft.compiler.loops.inline_products import inline_outer_product, narrow_product
 from weft.compiler.loops.prepack_weights import prepack_weights
 from weft.compiler.loops.split_scatters import split_scatter
-from weft.compiler.ops import control
 from weft.compiler.ops.regions import inline_here
-
-CALLS: Final = (control.call, control.checkpoint, control.custom_jvp, control.custom_vjp)
 
 
 def specialise(graph: Graph) -> Graph:
@@ -42,10 +39,10 @@ def without_calls(graph: Graph) -> Graph:
     """The graph with called regions in the place of their calls, recomputed ones too."""
 
     def rule(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
-        if op.definition not in CALLS:
+        if Trait.CALL not in op.definition.traits:
             return None
         return inline_here(op.regions[0], [rewriter.value(v) for v in op.operands])
 
-    while any(op.definition in CALLS for region in graph.regions() for op in region.ops):
+    while any(Trait.CALL in op.definition.traits for r in graph.regions() for op in r.ops):
         graph = rebuild(graph, rule)
     return graph

@@ -32,7 +32,11 @@ def share_scatters(graph: Graph) -> Graph:
 
 def split_scatter(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
     """The rule for one op."""
-    if op.name != "scatter" or op.attributes["kind"] != "add" or op.attributes["batch_dims"]:
+    if (
+        op.definition is not scatter
+        or op.attributes["kind"] != "add"
+        or op.attributes["batch_dims"]
+    ):
         return None
     operand, updates, *indices = op.operands
     count, places = updates.type.size, operand.type.size

@@ -14,6 +14,7 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.errors import WeftError
 from weft.compiler.ir.graph import Graph, Op
+from weft.compiler.ir.opdef import Trait
 from weft.compiler.loops.pipeline import LoopReport, lower_to_loops
 from weft.compiler.loops.program import LoopProgram
 from weft.compiler.lower.choice import Products
@@ -85,7 +86,7 @@ def lower(
 
 
 def _has_loops(graph: Graph) -> bool:
-    return any(op.regions for op in graph.ops) or any(op.name == "host_call" for op in graph.ops)
+    return any(op.regions or Trait.HOST in op.definition.traits for op in graph.ops)
 
 
 def _symbolic(number: int, kinds: Strides) -> tuple[Size, ...]:

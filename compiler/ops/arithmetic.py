@@ -190,6 +190,7 @@ div: OpDef = binary(
     reference=np.divide,
     jvp=_div_jvp,
     transpose=_div_transpose,
+    cost=4,
 )
 
 
@@ -235,6 +236,7 @@ pow_ = binary(
     kinds=NUMBER,
     reference=_pow,
     derivatives=(_pow_by_base, _pow_by_exponent),
+    cost=40,
 )
 
 floor_divide = binary(
@@ -243,6 +245,7 @@ floor_divide = binary(
     kinds=REAL,
     reference=np.floor_divide,
     jvp=flat,
+    cost=4,
 )
 
 
@@ -257,6 +260,7 @@ remainder = binary(
     kinds=REAL,
     reference=np.remainder,
     derivatives=(one, _less_quotient),
+    cost=4,
 )
 
 fmod = binary(
@@ -265,6 +269,7 @@ fmod = binary(
     kinds=REAL,
     reference=np.fmod,
     derivatives=(one, _less_quotient),
+    cost=20,
 )
 
 
@@ -364,6 +369,7 @@ hypot = binary(
     reference=in_double(np.hypot),
     traits=Trait.COMMUTATIVE,
     jvp=_hypot_jvp,
+    cost=10,
 )
 
 copysign: OpDef = binary(

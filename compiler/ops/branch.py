@@ -12,6 +12,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.errors import DTypeError, VerifyError
 from weft.compiler.ir.evaluate import BoundRegion
 from weft.compiler.ir.graph import Op, Region, Value
+from weft.compiler.ir.lowering import Memory
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.rules import Maybe, Narrowed, Prune, RegionRules, Transforms
 from weft.compiler.ir.types import ArrayType
@@ -217,6 +218,7 @@ switch = OpDef(
     regions=("*branch",),
     infer=_infer,
     reference=_run,
+    memory=Memory(has_branches=True),
     region_rules=RegionRules(_jvp, _linearize, _transpose, _batch, _narrow),
 )
 

@@ -12,7 +12,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.errors import EvaluationError, TraceError, VerifyError
 from weft.compiler.ir.evaluate import BoundRegion
 from weft.compiler.ir.graph import Op, Region, Value
-from weft.compiler.ir.opdef import OpDef
+from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.rules import Maybe, Narrowed, Prune, RegionRules, Transforms
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops.helpers import add_leading_axis, zeros
@@ -120,6 +120,7 @@ call = OpDef(
     regions=("body",),
     infer=_infer,
     reference=_run,
+    traits=Trait.CALL,
     region_rules=RegionRules(_jvp, _linearize_call, _transpose, _batch, _narrow),
 )
 
@@ -135,6 +136,7 @@ checkpoint = OpDef(
     regions=("body",),
     infer=_infer,
     reference=_run,
+    traits=Trait.CALL,
     region_rules=RegionRules(_jvp, _linearize_checkpoint, _transpose, _batch, _narrow),
 )
 
@@ -201,6 +203,7 @@ custom_jvp = OpDef(
     regions=("function", "rule"),
     infer=_infer_custom_jvp,
     reference=_run,
+    traits=Trait.CALL,
     region_rules=RegionRules(_apply_rule, _apply_rule, _cannot_transpose, _batch_custom_jvp),
 )
 
@@ -280,6 +283,7 @@ custom_vjp = OpDef(
     regions=("function", "forward", "backward"),
     infer=_infer_custom_vjp,
     reference=_run,
+    traits=Trait.CALL,
     region_rules=RegionRules(
         _no_forward_mode, _linearize_custom_vjp, _cannot_transpose, _batch_custom_vjp
     ),

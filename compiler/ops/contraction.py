@@ -7,23 +7,25 @@ here, never copies.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from weft.compiler.ir import dtypes
+from weft.compiler.ir import dims, dtypes
 from weft.compiler.ir.attributes import DTYPE, INTS, Optional
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import DTypeError, ShapeError
 from weft.compiler.ir.graph import Op, Value
+from weft.compiler.ir.lowering import Consumers
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import conversion, helpers
 from weft.compiler.ops.common import drop_axes, require_axes, require_equal, same_dtype
 from weft.compiler.ops.precision import Array, widen
+from weft.compiler.ops.primitives import ops
 
 Axes: TypeAlias = tuple[int, ...]
 
@@ -160,7 +162,13 @@ def _product(lhs: Side, rhs: Side) -> Value:
 
 def _batch(op: Op, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Value:
     """A batch axis of both operands is one of the product; of one operand, a free axis of it."""
-    attributes = dict(op.attributes)
+    return _batched_product(operands, batched, op.attributes, op.operands[0].type.rank)
+
+
+def _batched_product(
+    operands: Sequence[Value], batched: Sequence[bool], given: Mapping[str, Any], lhs_rank: int
+) -> Value:
+    attributes = dict(given)
     for name, mark in zip(("lhs", "rhs"), batched, strict=True):
         if mark:
             for group in (f"{name}_contract", f"{name}_batch"):
@@ -171,10 +179,23 @@ def _batch(op: Op, operands: Sequence[Value], batched: Sequence[bool], size: Siz
         return dot_general(*operands, **attributes)
     made = dot_general(*operands, **attributes)
     # The free axes of lhs follow the batch axes, those of rhs follow all axes that lhs leaves.
-    lhs_left = op.operands[0].type.rank - len(attributes["lhs_contract"])
+    lhs_left = lhs_rank - len(attributes["lhs_contract"])
     place = len(attributes["lhs_batch"]) if batched[0] else lhs_left
     order = [axis for axis in range(made.type.rank) if axis != place]
     return helpers.transpose(made, [place, *order])
+
+
+def matrix_shape(op: Op) -> tuple[Size, Size, Size]:
+    """Rows (of all matrices of a batch), columns and terms of a product."""
+    lhs, shape = op.operands[0].type.shape, op.results[0].type.shape
+    contract = op.attributes["lhs_contract"]
+    rank = len(lhs) - len(contract)
+    terms = dims.product(lhs[axis] for axis in contract)
+    return dims.product(shape[:rank]), dims.product(shape[rank:]), terms
+
+
+def _work(op: Op) -> Size:
+    return dims.product(matrix_shape(op))
 
 
 dot_general = OpDef(
@@ -195,6 +216,65 @@ dot_general = OpDef(
     multilinear=(0, 1),
     transpose=_transpose,
     batch=_batch,
+    work=_work,
+    consumers=Consumers(matrix_shape),
 )
 
-OPS: Final = (dot_general,)
+
+# --- a product and the sums of its right operand ------------------------------------------------
+
+
+def _infer_sums(
+    lhs: ArrayType, rhs: ArrayType, *, lhs_contract: Axes, rhs_contract: Axes
+) -> tuple[ArrayType, ArrayType]:
+    if rhs.dtype not in (dtypes.f32, dtypes.f64):
+        raise DTypeError(f"rhs has dtype {rhs.dtype}, expected f32 or f64; use reduce_sum beside")
+    axes = {"lhs_contract": lhs_contract, "rhs_contract": rhs_contract}
+    product = _infer(lhs, rhs, **axes, lhs_batch=(), rhs_batch=(), dtype=None)
+    return product, rhs.with_shape(drop_axes(rhs.shape, rhs_contract))
+
+
+def _reference_sums(
+    lhs: Array, rhs: Array, *, lhs_contract: Axes, rhs_contract: Axes
+) -> tuple[Array, Array]:
+    axes = {"lhs_contract": lhs_contract, "rhs_contract": rhs_contract}
+    product = _reference(lhs, rhs, **axes, lhs_batch=(), rhs_batch=(), dtype=None)
+    sums: Array = ops.reduce_sum.reference(rhs, axes=tuple(sorted(rhs_contract)))
+    return product, sums
+
+
+def _sums_jvp(op: Op, tangents: Sequence[Maybe]) -> list[Maybe]:
+    (lhs, rhs), (d_lhs, d_rhs), axes = op.operands, tangents, op.attributes
+    left = None if d_lhs is None else dot_general(d_lhs, rhs, **axes)
+    if d_rhs is None:
+        return [left, None]
+    product = helpers.accumulate(left, dot_general(lhs, d_rhs, **axes))
+    return [product, ops.reduce_sum(d_rhs, axes=axes["rhs_contract"])]
+
+
+def _sums_batch(
+    op: Op, operands: Sequence[Value], batched: Sequence[bool], size: Size
+) -> tuple[Value, Value]:
+    given = {**op.attributes, "lhs_batch": (), "rhs_batch": ()}
+    product = _batched_product(operands, batched, given, op.operands[0].type.rank)
+    axes, rhs = op.attributes["rhs_contract"], operands[1]
+    if batched[1]:
+        return product, ops.reduce_sum(rhs, axes=helpers.shifted(axes))
+    return product, helpers.add_leading_axis(ops.reduce_sum(rhs, axes=axes), size)
+
+
+dot_general_sums = OpDef(
+    name="dot_general_sums",
+    doc="dot_general of f32 or f64 without batch axes, and the sums of rhs over its contracted "
+    "axes: the gradients of a weight and of its bias in one.",
+    operands=("lhs", "rhs"),
+    attributes={"lhs_contract": INTS, "rhs_contract": INTS},
+    infer=_infer_sums,
+    reference=_reference_sums,
+    jvp=_sums_jvp,
+    batch=_sums_batch,
+    work=_work,
+    consumers=Consumers(matrix_shape),
+)
+
+OPS: Final = (dot_general, dot_general_sums)

@@ -11,6 +11,7 @@ from weft.compiler.ir.attributes import BOOL, DTYPE, TEXT
 from weft.compiler.ir.dtypes import DType, c64, c128, f32, f64
 from weft.compiler.ir.errors import DTypeError
 from weft.compiler.ir.graph import Op
+from weft.compiler.ir.lowering import Memory
 from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType
@@ -172,6 +173,7 @@ stop_gradient = unary(
     reference=_identity,
     jvp=flat,
     index_map=index_maps.itself,
+    cost=0,
 )
 
 
@@ -194,6 +196,7 @@ probe = OpDef(
     jvp=_pass_on,
     transpose=lambda op, cotangents, linear: cotangents,
     index_map=index_maps.itself,
+    cost=0,
 )
 
 
@@ -214,6 +217,8 @@ fence = OpDef(
     jvp=_pass_on,
     transpose=lambda op, cotangents, linear: cotangents,
     index_map=index_maps.itself,
+    cost=0,
+    memory=Memory(stored=lambda op: not op.attributes["fuse"]),
 )
 
 OPS: Final = (

@@ -22,6 +22,7 @@ from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType, Shape
 from weft.compiler.ops import helpers, shape
 from weft.compiler.ops.common import NUMBER, require_equal, require_kind, require_rank, same_dtype
+from weft.compiler.ops.convolution_planes import PLANES, plane_shape
 from weft.compiler.ops.precision import Array, widen
 from weft.compiler.ops.window import Ints, Windows, require_entries
 
@@ -215,6 +216,8 @@ convolution = OpDef(
     multilinear=(0, 1),
     transpose=_transpose,
     batch=_batch,
+    work=lambda op: dims.product(plane_shape(op)),
+    consumers=PLANES,
 )
 
 OPS: Final = (convolution,)

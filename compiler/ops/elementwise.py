@@ -77,6 +77,7 @@ def unary(
     jvp: JvpRule | None = None,
     transpose: TransposeRule | None = None,
     index_map: IndexMap | None = None,
+    cost: int = 1,
 ) -> OpDef:
     """An op on each element of one operand; `result` gives the result dtype.
 
@@ -98,6 +99,7 @@ def unary(
         linear=() if transpose is not None else None,
         transpose=transpose,
         index_map=index_map,
+        cost=cost,
     )
 
 
@@ -114,6 +116,7 @@ def binary(
     jvp: JvpRule | None = None,
     multilinear: tuple[int, ...] | None = None,
     transpose: TransposeRule | None = None,
+    cost: int = 1,
 ) -> OpDef:
     """An op on each pair of elements of two operands that share a dtype."""
 
@@ -132,6 +135,7 @@ def binary(
         jvp=by_partials(*derivatives) if derivatives is not None else jvp,
         multilinear=multilinear,
         transpose=transpose,
+        cost=cost,
     )
 
 

@@ -95,7 +95,7 @@ host_call = OpDef(
     defaults={"results": (), "pure": False},
     infer=_infer_host_call,
     reference=_run_host_call,
-    traits=Trait.EFFECT,
+    traits=Trait.EFFECT | Trait.HOST,
     jvp=_no_derivative,
     batch=_batch_host_call,
 )

@@ -1,4 +1,5 @@
-"""How ops that move elements read their operands: index maps, and views by strides.
+"""How ops that move elements read their operands and write their results: index maps, views by
+strides, and pieces.
 
 An index map takes an op, the number of a result and the place where the result is wanted, and
 gives the expression of that element. Families name these functions in their ops' records.
@@ -6,7 +7,7 @@ gives the expression of that element. Families name these functions in their ops
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -25,7 +26,7 @@ from weft.compiler.ir.index.expression import (
     Resolved,
     Start,
 )
-from weft.compiler.ir.lowering import Strided, View
+from weft.compiler.ir.lowering import Piece, Strided, View
 
 ANYWHERE: Final = Place(())
 
@@ -241,7 +242,7 @@ RESHAPED: Final = View(_reshape_strides, when=_drops_ones)
 # --- windows, padding, joining ------------------------------------------------------------------
 
 
-def window_start(start: Value, limit: Size) -> Index:
+def _window_start(start: Value, limit: Size) -> Index:
     """The first index of a window that is moved inside; `limit` is the last possible one."""
     if isinstance(start, Constant) and isinstance(limit, int):
         return constant(min(max(int(start.array), 0), limit))
@@ -254,7 +255,7 @@ def dynamic_slice(op: Op, number: int, place: Place) -> Expression:
     x, *starts = op.operands
     sizes = op.attributes["sizes"]
     indices = [
-        index + window_start(start, available - size)
+        index + _window_start(start, available - size)
         for index, start, size, available in zip(
             place.indices, starts, sizes, x.type.shape, strict=True
         )
@@ -267,7 +268,7 @@ def dynamic_update_slice(op: Op, number: int, place: Place) -> Expression:
     indices, guards = [], []
     axes = zip(place.indices, starts, update.type.shape, x.type.shape, strict=True)
     for index, start, size, available in axes:
-        inner = index + window_start(start, available - size) * -1
+        inner = index + _window_start(start, available - size) * -1
         indices.append(inner)
         guards.append(Guard(inner, 0, size))
     window = place.at(indices).guarded(guards)
@@ -317,6 +318,52 @@ def concatenate(op: Op, number: int, place: Place) -> Expression:
     return made
 
 
+# --- writing piece by piece ---------------------------------------------------------------------
+
+
+def joined_pieces(op: Op) -> Iterator[Piece]:
+    """The operands of a concatenation, each behind the one before."""
+    axis = op.attributes["axis"]
+    offset: Size = 0
+    for operand in op.operands:
+        yield operand, _shift(axis, offset)
+        offset = offset + operand.type.shape[axis]
+
+
+def _shift(axis: int, offset: Size) -> Callable[[Place], Place]:
+    def target(place: Place) -> Place:
+        indices = list(place.indices)
+        indices[axis] = indices[axis] + offset
+        return place.at(indices)
+
+    return target
+
+
+def window_piece(op: Op) -> list[Piece]:
+    """The window that an update replaces."""
+    x, update, *starts = op.operands
+    axes = zip(starts, update.type.shape, x.type.shape, strict=True)
+    firsts = [_window_start(start, available - size) for start, size, available in axes]
+
+    def target(place: Place) -> Place:
+        return place.at([i + first for i, first in zip(place.indices, firsts, strict=True)])
+
+    return [(update, target)]
+
+
+def scattered_piece(op: Op) -> list[Piece]:
+    """The updates of a scatter, each where its indices say."""
+    operand, updates, *indices = op.operands
+    rank = indices[0].type.rank
+
+    def target(place: Place) -> Place:
+        at = Place(place.indices[:rank])
+        found, guards = _indexed_place(op, operand, indices, at, place.indices[rank:])
+        return Place(tuple(found)).guarded(guards)
+
+    return [(updates, target)]
+
+
 # --- positions and gathers ----------------------------------------------------------------------
 
 
@@ -332,13 +379,13 @@ def gather(op: Op, number: int, place: Place) -> Expression:
     operand, *indices = op.operands
     rank = indices[0].type.rank
     at = place.at(place.indices[:rank])
-    target, guards = indexed_place(op, operand, indices, at, place.indices[rank:])
+    target, guards = _indexed_place(op, operand, indices, at, place.indices[rank:])
     dtype = operand.type.dtype
     nothing = Literal(np.zeros((), dtype.numpy), dtype)
     return _choose(operand, place.at(target), guards, nothing)
 
 
-def indexed_place(
+def _indexed_place(
     op: Op, operand: Value, indices: Sequence[Value], at: Place, kept: Sequence[Index]
 ) -> tuple[list[Index], list[Guard]]:
     """The index into the operand of a gather or scatter, and the guards under which it counts."""

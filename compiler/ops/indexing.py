@@ -18,6 +18,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import bf16, i64
 from weft.compiler.ir.errors import BoundsError, DTypeError, ShapeError
 from weft.compiler.ir.graph import Op, Value
+from weft.compiler.ir.lowering import Memory, Writes
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType, format_shape
@@ -229,6 +230,7 @@ gather = OpDef(
     transpose=_gather_transpose,
     batch=_gather_batch,
     index_map=index_maps.gather,
+    cost=4,
 )
 
 
@@ -291,6 +293,7 @@ scatter = OpDef(
     jvp=_scatter_jvp,
     transpose=_scatter_transpose,
     batch=_scatter_batch,
+    memory=Memory(writes=Writes(index_maps.scattered_piece, base=0, combine="kind", may_meet=True)),
 )
 
 OPS: Final = (gather, scatter)

@@ -61,6 +61,7 @@ threefry2x32 = OpDef(
     traits=Trait.ELEMENTWISE,
     infer=_infer,
     reference=_reference,
+    cost=40,
 )
 
 OPS: Final = (threefry2x32,)

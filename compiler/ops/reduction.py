@@ -40,12 +40,13 @@ def reduction(
     *,
     kinds: Sequence[str],
     combine: Callable[..., Any],
+    combiner: str,
     has_identity: bool = True,
     linear: tuple[int, ...] | None = None,
     jvp: JvpRule | None = None,
     transpose: TransposeRule | None = None,
 ) -> OpDef:
-    """An op over `axes`; `combine(x, axis=axes)` is NumPy's function."""
+    """An op over `axes`; `combine(x, axis=axes)` is NumPy's function, `combiner` its name."""
 
     def infer(x: ArrayType, *, axes: tuple[int, ...]) -> ArrayType:
         require_kind(x, kinds, "x")
@@ -67,6 +68,7 @@ def reduction(
         attributes={"axes": INTS},
         operands=("x",),
         traits=Trait.REDUCTION,
+        combiner=combiner,
         linear=linear,
         jvp=jvp,
         transpose=transpose,
@@ -97,6 +99,7 @@ def position(name: str, doc: str, *, find: Callable[..., Any]) -> OpDef:
         defaults={"dtype": i64},
         operands=("x",),
         traits=Trait.REDUCTION,
+        combiner=name,
         batch=_batch_position,
     )
 
@@ -189,6 +192,7 @@ reduce_sum = reduction(
     "The sum along axes, 0 of no elements; integers wrap.",
     kinds=NUMBER,
     combine=lambda x, axis: np.sum(x, axis=axis, dtype=x.dtype),
+    combiner="sum",
     linear=(),
     transpose=_sum_transpose,
 )
@@ -198,6 +202,7 @@ reduce_prod = reduction(
     "The product along axes, 1 of no elements; integers wrap.",
     kinds=NUMBER,
     combine=lambda x, axis: np.prod(x, axis=axis, dtype=x.dtype),
+    combiner="prod",
     jvp=_prod_jvp,
 )
 
@@ -206,6 +211,7 @@ reduce_max = reduction(
     "The largest element along axes, NaN if one is; the axes must not be empty.",
     kinds=ORDERED,
     combine=np.max,
+    combiner="max",
     has_identity=False,
     jvp=_extreme_jvp,
 )
@@ -215,6 +221,7 @@ reduce_min = reduction(
     "The smallest element along axes, NaN if one is; the axes must not be empty.",
     kinds=ORDERED,
     combine=np.min,
+    combiner="min",
     has_identity=False,
     jvp=_extreme_jvp,
 )
@@ -224,6 +231,7 @@ reduce_any = reduction(
     "Whether a bool along axes is true, false of no elements.",
     kinds=("bool",),
     combine=np.any,
+    combiner="any",
 )
 
 reduce_all = reduction(
@@ -231,6 +239,7 @@ reduce_all = reduction(
     "Whether all bools along axes are true, true of no elements.",
     kinds=("bool",),
     combine=np.all,
+    combiner="all",
 )
 
 argmax = position(

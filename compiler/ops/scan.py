@@ -18,6 +18,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.errors import ShapeError, TraceError, VerifyError
 from weft.compiler.ir.evaluate import BoundRegion
 from weft.compiler.ir.graph import Op, Parameter, Region, Value
+from weft.compiler.ir.lowering import Iteration, Memory
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.rules import Maybe, Narrowed, Prune, RegionRules, SplitRegion, Transforms
 from weft.compiler.ir.types import ArrayType
@@ -478,6 +479,12 @@ scan = OpDef(
     regions=("body",),
     infer=_infer,
     reference=_run,
+    memory=Memory(
+        iteration=Iteration(
+            carried=lambda op: (op.attributes["n_consts"], op.attributes["n_carry"]),
+            steps=lambda op: op.attributes["length"],
+        )
+    ),
     region_rules=RegionRules(_jvp, _linearize, _transpose, _batch, _narrow),
 )
 

@@ -19,6 +19,7 @@ from weft.compiler.ir.dims import Size, product, upper
 from weft.compiler.ir.dtypes import DType, i64
 from weft.compiler.ir.errors import DTypeError, ShapeError
 from weft.compiler.ir.graph import Op, Value
+from weft.compiler.ir.lowering import Memory, Writes
 from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType, Shape, format_shape
@@ -100,6 +101,7 @@ broadcast = OpDef(
     batch=_broadcast_batch,
     index_map=index_maps.broadcast,
     view=index_maps.STRETCHED,
+    cost=0,
 )
 
 
@@ -131,6 +133,8 @@ reshape = OpDef(
     ),
     index_map=index_maps.reshape,
     view=index_maps.RESHAPED,
+    memory=Memory(keeps_order=True),
+    cost=0,
 )
 
 
@@ -159,6 +163,7 @@ transpose = OpDef(
     ),
     index_map=index_maps.transpose,
     view=index_maps.TRANSPOSED,
+    cost=0,
 )
 
 
@@ -184,6 +189,7 @@ reverse = OpDef(
     ),
     index_map=index_maps.reverse,
     view=index_maps.REVERSED,
+    cost=0,
 )
 
 
@@ -258,6 +264,7 @@ slice_ = OpDef(
     batch=_slice_batch,
     index_map=index_maps.slice_,
     view=index_maps.SLICED,
+    cost=0,
 )
 
 
@@ -369,6 +376,8 @@ dynamic_update_slice = OpDef(
     transpose=_dynamic_update_slice_transpose,
     batch=_dynamic_update_slice_batch,
     index_map=index_maps.dynamic_update_slice,
+    memory=Memory(writes=Writes(index_maps.window_piece, base=0)),
+    cost=lambda op: len(op.operands),
 )
 
 
@@ -387,6 +396,7 @@ pad = OpDef(
     transpose=padding.pad_transpose,
     batch=padding.pad_batch,
     index_map=index_maps.pad,
+    cost=lambda op: len(op.operands),
 )
 
 
@@ -449,6 +459,8 @@ concatenate = OpDef(
     transpose=_concatenate_transpose,
     batch=_concatenate_batch,
     index_map=index_maps.concatenate,
+    memory=Memory(writes=Writes(index_maps.joined_pieces)),
+    cost=lambda op: len(op.operands),
 )
 
 
@@ -478,6 +490,7 @@ iota = OpDef(
     reference=_iota,
     attributes={"dtype": DTYPE, "shape": SIZES, "axis": INT},
     index_map=index_maps.iota,
+    cost=0,
 )
 
 dim_value = OpDef(

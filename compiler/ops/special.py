@@ -41,6 +41,7 @@ sqrt = unary(
     kinds=INEXACT,
     reference=in_double(np.sqrt),
     derivative=lambda x, y: ops.div(helpers.number(0.5, y), y),
+    cost=4,
 )
 
 rsqrt = unary(
@@ -49,6 +50,7 @@ rsqrt = unary(
     kinds=INEXACT,
     reference=in_double(lambda x: 1 / np.sqrt(x)),
     derivative=lambda x, y: ops.mul(helpers.scale(y, -0.5), helpers.square(y)),
+    cost=10,
 )
 
 cbrt = unary(
@@ -57,6 +59,7 @@ cbrt = unary(
     kinds=FLOAT,
     reference=in_double(np.cbrt),
     derivative=lambda x, y: ops.div(helpers.number(1 / 3, y), helpers.square(y)),
+    cost=10,
 )
 
 exp = unary(
@@ -65,6 +68,7 @@ exp = unary(
     kinds=INEXACT,
     reference=in_double(np.exp),
     derivative=lambda x, y: y,
+    cost=10,
 )
 
 exp2 = unary(
@@ -73,6 +77,7 @@ exp2 = unary(
     kinds=INEXACT,
     reference=in_double(np.exp2),
     derivative=lambda x, y: helpers.scale(y, math.log(2)),
+    cost=10,
 )
 
 expm1 = unary(
@@ -81,6 +86,7 @@ expm1 = unary(
     kinds=INEXACT,
     reference=in_double(np.expm1),
     derivative=lambda x, y: helpers.offset(y, 1),
+    cost=14,
 )
 
 log = unary(
@@ -89,6 +95,7 @@ log = unary(
     kinds=INEXACT,
     reference=in_double(np.log),
     jvp=by_divisor(lambda x, y: x),
+    cost=10,
 )
 
 log2 = unary(
@@ -97,6 +104,7 @@ log2 = unary(
     kinds=INEXACT,
     reference=in_double(np.log2),
     derivative=lambda x, y: ops.div(helpers.number(1 / math.log(2), x), x),
+    cost=10,
 )
 
 log10 = unary(
@@ -105,6 +113,7 @@ log10 = unary(
     kinds=INEXACT,
     reference=in_double(np.log10),
     derivative=lambda x, y: ops.div(helpers.number(1 / math.log(10), x), x),
+    cost=10,
 )
 
 
@@ -119,6 +128,7 @@ log1p = unary(
     kinds=INEXACT,
     reference=in_double(_log1p),
     jvp=by_divisor(lambda x, y: helpers.offset(x, 1)),
+    cost=14,
 )
 
 sin = unary(
@@ -127,6 +137,7 @@ sin = unary(
     kinds=INEXACT,
     reference=in_double(np.sin),
     derivative=lambda x, y: cos(x),
+    cost=14,
 )
 
 cos: OpDef = unary(
@@ -135,6 +146,7 @@ cos: OpDef = unary(
     kinds=INEXACT,
     reference=in_double(np.cos),
     derivative=lambda x, y: ops.neg(sin(x)),
+    cost=14,
 )
 
 tan = unary(
@@ -143,6 +155,7 @@ tan = unary(
     kinds=INEXACT,
     reference=in_double(np.tan),
     derivative=lambda x, y: helpers.offset(helpers.square(y), 1),
+    cost=20,
 )
 
 
@@ -158,6 +171,7 @@ asin = unary(
     kinds=INEXACT,
     reference=in_double(np.arcsin),
     derivative=lambda x, y: rsqrt(_one_less_square(x)),
+    cost=20,
 )
 
 acos = unary(
@@ -166,6 +180,7 @@ acos = unary(
     kinds=INEXACT,
     reference=in_double(np.arccos),
     derivative=lambda x, y: ops.neg(rsqrt(_one_less_square(x))),
+    cost=20,
 )
 
 atan = unary(
@@ -174,6 +189,7 @@ atan = unary(
     kinds=INEXACT,
     reference=in_double(np.arctan),
     jvp=by_divisor(lambda x, y: helpers.offset(helpers.square(x), 1)),
+    cost=20,
 )
 
 
@@ -199,6 +215,7 @@ atan2 = binary(
     reference=in_double(np.arctan2),
     operands=("y", "x"),
     jvp=_atan2_jvp,
+    cost=20,
 )
 
 sinh = unary(
@@ -207,6 +224,7 @@ sinh = unary(
     kinds=INEXACT,
     reference=in_double(np.sinh),
     derivative=lambda x, y: cosh(x),
+    cost=20,
 )
 
 cosh: OpDef = unary(
@@ -215,6 +233,7 @@ cosh: OpDef = unary(
     kinds=INEXACT,
     reference=in_double(np.cosh),
     derivative=lambda x, y: sinh(x),
+    cost=20,
 )
 
 tanh = unary(
@@ -223,6 +242,7 @@ tanh = unary(
     kinds=INEXACT,
     reference=in_double(np.tanh),
     derivative=lambda x, y: ops.sub(helpers.number(1, y), helpers.square(y)),
+    cost=14,
 )
 
 
@@ -240,6 +260,7 @@ asinh = unary(
     kinds=INEXACT,
     reference=in_double(np.arcsinh),
     jvp=by_divisor(_asinh_divisor),
+    cost=40,
 )
 
 
@@ -255,6 +276,7 @@ acosh = unary(
     kinds=INEXACT,
     reference=in_double(np.arccosh),
     derivative=_acosh_derivative,
+    cost=40,
 )
 
 atanh = unary(
@@ -263,6 +285,7 @@ atanh = unary(
     kinds=INEXACT,
     reference=in_double(np.arctanh),
     jvp=by_divisor(lambda x, y: _one_less_square(x)),
+    cost=40,
 )
 
 
@@ -278,6 +301,7 @@ sigmoid = unary(
     kinds=FLOAT,
     reference=in_double(_sigmoid),
     derivative=lambda x, y: ops.mul(y, ops.sub(helpers.number(1, y), y)),
+    cost=14,
 )
 
 
@@ -291,6 +315,7 @@ softplus = unary(
     kinds=FLOAT,
     reference=in_double(_softplus),
     derivative=lambda x, y: sigmoid(x),
+    cost=14,
 )
 
 
@@ -305,6 +330,7 @@ erf = unary(
     kinds=FLOAT,
     reference=in_double(_scipy("erf")),
     derivative=lambda x, y: _scaled_bell(x, 2 / math.sqrt(math.pi)),
+    cost=14,
 )
 
 erfc = unary(
@@ -313,6 +339,7 @@ erfc = unary(
     kinds=FLOAT,
     reference=in_double(_scipy("erfc")),
     derivative=lambda x, y: _scaled_bell(x, -2 / math.sqrt(math.pi)),
+    cost=20,
 )
 
 
@@ -327,6 +354,7 @@ erfinv = unary(
     kinds=FLOAT,
     reference=in_double(_erfinv),
     derivative=lambda x, y: helpers.scale(exp(helpers.square(y)), math.sqrt(math.pi) / 2),
+    cost=40,
 )
 
 
@@ -341,6 +369,7 @@ lgamma = unary(
     kinds=FLOAT,
     reference=in_double(_lgamma),
     derivative=lambda x, y: digamma(x),
+    cost=80,
 )
 
 digamma: OpDef = unary(
@@ -349,6 +378,7 @@ digamma: OpDef = unary(
     kinds=FLOAT,
     reference=in_double(_scipy("digamma")),
     derivative=lambda x, y: polygamma(x, order=1),
+    cost=80,
 )
 
 
@@ -381,6 +411,7 @@ polygamma: OpDef = OpDef(
     operands=("x",),
     traits=Trait.ELEMENTWISE,
     jvp=_polygamma_jvp,
+    cost=80,
 )
 
 i0e = unary(
@@ -389,6 +420,7 @@ i0e = unary(
     kinds=FLOAT,
     reference=in_double(_scipy("i0e")),
     derivative=lambda x, y: ops.sub(i1e(x), ops.mul(ops.sign(x), y)),
+    cost=80,
 )
 
 
@@ -411,6 +443,7 @@ i1e: OpDef = unary(
     kinds=FLOAT,
     reference=in_double(_i1e),
     derivative=_i1e_derivative,
+    cost=80,
 )
 
 OPS: Final = (

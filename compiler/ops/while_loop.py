@@ -19,6 +19,7 @@ from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.errors import TraceError, VerifyError
 from weft.compiler.ir.evaluate import BoundRegion
 from weft.compiler.ir.graph import Op, Parameter, Region, Value
+from weft.compiler.ir.lowering import Iteration, Memory
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.rules import (
     DerivedRegion,
@@ -411,6 +412,11 @@ def _narrow(op: Op, used: Sequence[bool], prune: Prune) -> Narrowed | None:
     )
 
 
+def _carried(op: Op) -> tuple[int, int]:
+    first = op.attributes["n_consts"]
+    return first, len(op.operands) - first
+
+
 while_ = OpDef(
     name="while",
     doc="Repeats body(consts, carry) -> (carry, record) as long as condition(consts, carry) holds. "
@@ -423,6 +429,7 @@ while_ = OpDef(
     infer=_infer,
     reference=_run,
     defines="trips",
+    memory=Memory(iteration=Iteration(carried=_carried, steps=lambda op: None)),
     region_rules=RegionRules(_jvp, _linearize, _transpose, _batch, _narrow),
 )
 

@@ -310,6 +310,23 @@ _WINDOW_ATTRIBUTES: Final = {
     "window_dilation": INTS,
 }
 
+# What each attribute is along an axis over which windows do not slide.
+_STILL: Final = {
+    "window": 1,
+    "strides": 1,
+    "padding": (0, 0),
+    "base_dilation": 1,
+    "window_dilation": 1,
+}
+
+
+def _is_row_local(op: Op, axes: int) -> bool:
+    return all(
+        all(entry == still for entry in op.attributes[name][:axes])
+        for name, still in _STILL.items()
+    )
+
+
 reduce_window = OpDef(
     name="reduce_window",
     doc="The sum, product, maximum or minimum of each window over all axes; NaN wins.",
@@ -320,6 +337,7 @@ reduce_window = OpDef(
     jvp=_reduce_window_jvp,
     transpose=_reduce_window_transpose,
     batch=_reduce_window_batch,
+    is_row_local=_is_row_local,
 )
 
 window_argmax = OpDef(
@@ -331,6 +349,7 @@ window_argmax = OpDef(
     infer=_infer_window_argmax,
     reference=_reference_window_argmax,
     batch=_window_argmax_batch,
+    is_row_local=_is_row_local,
 )
 
 

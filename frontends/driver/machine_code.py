@@ -113,7 +113,7 @@ def _calls(op: Op) -> list[str]:
     """The shared code that an op is likely to call."""
     if op.name not in ("dot_general", "convolution"):
         return []
-    from weft.compiler.lower.steps import product_steps
+    from weft.compiler.loops.costs import product_steps
 
     dtype = op.operands[0].type.dtype
     steps = product_steps(op)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from weft.compiler.abi import CLOCKS
 from weft.compiler.ir.graph import Graph
+from weft.compiler.loops.costs import product_steps
 from weft.compiler.loops.group import Node, OpaqueNode
 from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.lower.choice import Products
-from weft.compiler.lower.steps import product_steps
 from weft.compiler.record import record
 from weft.frontends.inspect.report import node_lines
 

@@ -13,10 +13,10 @@ from weft.compiler.ir.graph import Graph, Op, Result, Value
 from weft.compiler.ir.location import Location
 from weft.compiler.loops.arena import Buffer, largest_live_set
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
-from weft.compiler.loops.inline_products import PRODUCTS
 from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.parallel import frame_of_thread, steps_at_once
 from weft.compiler.loops.text import kernel_text
+from weft.compiler.ops.contraction import dot_general, dot_general_sums
 from weft.compiler.passes.layout.channels import layout_changes
 from weft.compiler.record import record
 
@@ -234,16 +234,16 @@ def _routine_line(op: Op, way: str) -> str:
     if op.name == "scan":
         how = ", several at once" if steps_at_once(op) is not None else ""
         return f"{_named(op)} ({op.attributes['length']} steps{how})"
-    if op.name not in (*PRODUCTS, "convolution"):
+    if op.definition.work is None:
         return _named(op)
     shapes = " by ".join(str(operand.type) for operand in op.operands)
     name = op.name
-    if op.name in PRODUCTS:
+    if "lhs_contract" in op.attributes:
         shapes += (
             f" over {list(op.attributes['lhs_contract'])}, {list(op.attributes['rhs_contract'])}"
         )
-        name = PRODUCTS[0]
-    if op.name == "dot_general_sums":
+        name = dot_general.name
+    if op.definition is dot_general_sums:
         shapes += ", and sums of the second"
     how = f": {way}" if way else ""
     place = "" if op.location is None else f", {op.location}" if how else f" {op.location}"

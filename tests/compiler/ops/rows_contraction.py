@@ -1,4 +1,5 @@
-"""Samples of dot_general. The oracle is einsum, on numbers small enough that every sum is exact.
+"""Samples of dot_general and of its form with sums. The oracle is einsum, on numbers small enough
+that every sum is exact.
 
 The order of a sum is not part of the op's meaning: rows with random numbers allow a few units in
 the last place of the accumulator's dtype, and the others do not look at the sign of a zero.
@@ -14,7 +15,7 @@ import numpy as np
 from tests.compiler.ops.sample import Array, BadSample, Sample
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.errors import DTypeError, ShapeError
-from weft.compiler.ops.contraction import dot_general
+from weft.compiler.ops.contraction import dot_general, dot_general_sums
 
 ANY_ZERO = 1e-30
 """A tolerance that only lets +0 and -0 be equal."""
@@ -219,7 +220,54 @@ EDGE_VALUES = [
     vectors([1.0] * 4096, [1.0] * 4096, 4096.0, np.float16, "an f16 sum would stop at 2048"),
 ]
 
-ROWS = EVERY_DTYPE + RANDOM + AXES + ZERO_SIZES + RESULT_DTYPE + EDGE_VALUES
+
+def with_sums(lhs: Array, rhs: Array, formula: str, name: str, **attributes: Any) -> Sample:
+    """A row that expects `einsum(formula)` and the sums of rhs over what it contracts."""
+    of_rhs, kept = formula.split(",")[1].split("->")
+    left = "".join(axis for axis in of_rhs if axis in kept)
+    expected = tuple(
+        exact.astype(lhs.dtype)
+        for exact in (
+            np.asarray(np.einsum(formula, wide(lhs), wide(rhs))),
+            np.asarray(np.einsum(f"{of_rhs}->{left}", wide(rhs))),
+        )
+    )
+    return Sample(
+        dot_general_sums,
+        (lhs, rhs),
+        expected,
+        attributes,
+        rtol=ANY_ZERO,
+        atol=ANY_ZERO,
+        name=name,
+    )
+
+
+SUMS = [
+    with_sums(small((3, 4)), small((4, 2)), "ij,jk->ik", "matrices", **MATMUL),
+    with_sums(
+        small((18, 40), np.float64), small((40, 70), np.float64), "ij,jk->ik", "large", **MATMUL
+    ),
+    with_sums(
+        small((4, 3)),
+        small((2, 4)).T,
+        "ji,jk->ik",
+        "turned",
+        lhs_contract=(0,),
+        rhs_contract=(0,),
+    ),
+    with_sums(
+        small((2, 3, 4), np.float64),
+        small((4, 5, 3), np.float64),
+        "iab,bka->ik",
+        "two axes, crosswise",
+        lhs_contract=(1, 2),
+        rhs_contract=(2, 0),
+    ),
+    with_sums(small((0, 4)), small((4, 3)), "ij,jk->ik", "no rows", **MATMUL),
+]
+
+ROWS = EVERY_DTYPE + RANDOM + AXES + ZERO_SIZES + RESULT_DTYPE + EDGE_VALUES + SUMS
 
 
 def bad(types: tuple[str, str], error: Any, match: str, **attributes: Any) -> BadSample:
@@ -227,6 +275,13 @@ def bad(types: tuple[str, str], error: Any, match: str, **attributes: Any) -> Ba
 
 
 BAD = [
+    BadSample(
+        dot_general_sums,
+        ("i32[2, 3]", "i32[3, 4]"),
+        DTypeError,
+        "rhs has dtype i32, expected f32 or f64",
+        MATMUL,
+    ),
     bad(
         ("f32[2, 3]", "f32[4, 5]"),
         ShapeError,

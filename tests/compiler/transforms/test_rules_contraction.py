@@ -42,7 +42,7 @@ CHECKS = (check_jvp, check_vjp, check_second_order, check_batch)
 
 def in_double(row: Sample) -> Sample:
     """The row without a result dtype, which would not hold the widened operands."""
-    return replace(row, attributes={**row.attributes, "dtype": None})
+    return replace(row, attributes={k: v for k, v in row.attributes.items() if k != "dtype"})
 
 
 def test_products_agree_with_differences_and_loops() -> None:

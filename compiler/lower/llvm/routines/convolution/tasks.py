@@ -26,14 +26,13 @@ from weft.compiler.lower.llvm.routines.convolution.geometry import (
     weighted,
 )
 from weft.compiler.lower.llvm.routines.gemm.tiles import tile_of
+from weft.compiler.ops.convolution_planes import LIMITS
 from weft.compiler.record import record
 
-_FRAME_BYTES: Final = 3 << 17  # of a frame, if it can be divided
 _DEEP: Final = 128  # terms for which copying a result is a small part of the work
 _HEAVY: Final = 1 << 18  # bytes of kernels that are not read for a few windows only
 _JOINED: Final = 256  # windows that are enough for them
 _TASKS: Final = 4  # units for each thread, if there is enough to do
-_FOLLOWED_ELEMENTS: Final = 512  # of a unit that is worth a call
 UNIT_STEPS: Final = 1 << 18  # multiplications that a unit has at least
 
 PLAN: Final = (
@@ -129,7 +128,7 @@ class Division:
             windows = product(bands)
             room = plan["channels"] * convolution_frame.plane(self.frame)
             room = room + plan["is_apart"] * windows * numbers["outputs"]
-            is_large = room.gt(_FRAME_BYTES // tile.type.itemsize)
+            is_large = room.gt(LIMITS.frame_bytes // tile.type.itemsize)
             is_idle = units.lt(self.wanted) & (windows * each).gt(2 * UNIT_STEPS)
             loop.stop_unless((is_large | is_idle) & windows.ge(2 * tile.columns))
             self._halve(bands)
@@ -159,7 +158,7 @@ class Division:
             joined = windows * bunch
             wasted = up(f, joined, tile.columns) * tile.columns - joined
             wanted = (wasted * 25).gt(joined) | (is_heavy & joined.lt(_JOINED))
-            fits = (room * bunch * 2).le(_FRAME_BYTES // tile.type.itemsize)
+            fits = (room * bunch * 2).le(LIMITS.frame_bytes // tile.type.itemsize)
             units = f.divide(images, bunch * 2) * numbers["groups"] * plan["tiles"]
             is_shared = (bunch * 2).le(images) & (units * _TASKS).ge(self.wanted)
             loop.stop_unless(wanted & fits & is_shared)
@@ -189,7 +188,7 @@ class Division:
         is_whole = product(plan.axis("bands")).eq(1)
         has_lines = plan["bands2"].eq(1) & numbers["parts"].gt(1)
         outputs = self.f.minimum(plan["block"], numbers["outputs"])
-        is_large = (product(plan.axis("band")) * plan["bunch"] * outputs).ge(_FOLLOWED_ELEMENTS)
+        is_large = (product(plan.axis("band")) * plan["bunch"] * outputs).ge(LIMITS.least_elements)
         plan["is_whole"] = is_whole.to(I64)
         is_followed = numbers["task"].ne(0) & (is_whole | has_lines) & is_large
         plan["is_followed"] = is_followed.to(I64)
