@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.compiler.lower.ulp import REFERENCES, Measured, measure
+from tests.compiler.lower.llvm.math.ulp import REFERENCES, Measured, measure
 
 PAGE = Path(__file__).parent / "accuracy.md"
 COUNT = 20_000

@@ -11,7 +11,7 @@ import pytest
 
 import weft as wf
 from tests.compiler.ir.making import graph, number, ops, region
-from tests.compiler.native.comparing import run_native
+from tests.compiler.lower.llvm.program.comparing import run_native
 from tests.compiler.passes.models import MODELS
 from tests.compiler.passes.random_loops import random_loops
 from weft.compiler.ir import dims

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.compiler.lower import harness
-from tests.compiler.lower.test_routines_b import build
+from tests.compiler.lower.llvm.routines.guarding import build
 from weft.compiler.lower.llvm import routines
 from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.ops import TABLE

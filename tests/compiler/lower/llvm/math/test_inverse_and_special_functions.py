@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.compiler.lower.harness import map_lanes
-from tests.compiler.lower.ulp import (
+from tests.compiler.lower.llvm.math.ulp import (
     BINARY,
     DIVISIONS,
     REFERENCES,

@@ -16,14 +16,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.compiler.native.comparing import (
+from tests.compiler.lower.llvm.program.comparing import (
     assert_native_is_right,
     assert_stub_is_right,
     random_arguments,
     run_native,
 )
-from tests.compiler.native.random_graphs import SIMPLE, random_graph
-from tests.compiler.native.random_steps import ALL, WHOLE
+from tests.compiler.lower.llvm.program.random_graphs import SIMPLE, random_graph
+from tests.compiler.lower.llvm.program.random_steps import ALL, WHOLE
 from tests.compiler.passes import random_programs
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.passes.pipeline import DEFAULT, Pass, optimise

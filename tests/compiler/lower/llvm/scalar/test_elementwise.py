@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from tests.compiler.lower.harness import link, map_lanes
-from tests.compiler.lower.scalar_runner import Case, apply, emit_loop, run
-from tests.compiler.lower.scalar_values import (
+from tests.compiler.lower.llvm.scalar.runner import Case, apply, emit_loop, run
+from tests.compiler.lower.llvm.scalar.values import (
     FLOATS,
     INTEGERS,
     NDArray,

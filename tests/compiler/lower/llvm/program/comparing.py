@@ -10,7 +10,7 @@ from unittest import mock
 import numpy as np
 
 import weft as wf
-from tests.compiler.native.random_graphs import random_array
+from tests.compiler.lower.llvm.program.random_graphs import random_array
 from weft.compiler.ir import dims
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Graph

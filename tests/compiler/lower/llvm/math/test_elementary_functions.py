@@ -9,7 +9,15 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from tests.compiler.lower.ulp import BINARY, NDArray, errors, exact, measure, native, sample
+from tests.compiler.lower.llvm.math.ulp import (
+    BINARY,
+    NDArray,
+    errors,
+    exact,
+    measure,
+    native,
+    sample,
+)
 from weft.compiler.lower.llvm.emit.function import Module
 from weft.compiler.lower.llvm.emit.types import F32, VOID
 from weft.compiler.lower.llvm.math import call as math_call

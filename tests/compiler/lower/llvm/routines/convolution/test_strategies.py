@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.compiler.lower import harness
-from tests.compiler.lower.test_routines_b import Guard, build
+from tests.compiler.lower.llvm.routines.guarding import Guard, build
 from tests.compiler.ops.rows_convolution import attributes_of
 from weft.compiler.lower.llvm.emit.arrays import Env
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V

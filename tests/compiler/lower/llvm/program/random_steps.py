@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tests.compiler.ir.making import ops
-from tests.compiler.native.random_graphs import (
+from tests.compiler.lower.llvm.program.random_graphs import (
     SIMPLE,
     SMALL,
     Program,

@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.compiler.lower.scalar_runner import Case, run
-from tests.compiler.lower.scalar_values import FLOATS, NDArray, crossed, edges
+from tests.compiler.lower.llvm.scalar.runner import Case, run
+from tests.compiler.lower.llvm.scalar.values import FLOATS, NDArray, crossed, edges
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import DTypeError
 from weft.compiler.lower.llvm import scalar

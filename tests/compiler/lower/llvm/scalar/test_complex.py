@@ -8,8 +8,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from tests.compiler.lower.scalar_runner import Case, run
-from tests.compiler.lower.scalar_values import (
+from tests.compiler.lower.llvm.scalar.runner import Case, run
+from tests.compiler.lower.llvm.scalar.test_elementwise import LANES, check
+from tests.compiler.lower.llvm.scalar.values import (
     COMPLEXES,
     NDArray,
     crossed,
@@ -17,7 +18,6 @@ from tests.compiler.lower.scalar_values import (
     operands,
     same,
 )
-from tests.compiler.lower.test_scalar import LANES, check
 from tests.compiler.ops import rows_special
 from tests.compiler.ops.scalar_oracle import EPSILON
 from weft.compiler.ir.dtypes import DType, c128

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 import weft as wf
-from tests.compiler.native.comparing import assert_native_is_right, random_arguments
+from tests.compiler.lower.llvm.program.comparing import assert_native_is_right, random_arguments
 
 GRAPHS = {
     "a kernel stores what it also reads behind a fence": """weft 1
