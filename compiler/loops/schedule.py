@@ -23,6 +23,7 @@ from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNo
 from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.memory import ControlPlan, Copy, RegionPlan
 from weft.compiler.loops.parallel import steps_at_once
+from weft.compiler.loops.rebase import rebase
 from weft.compiler.loops.row_fusion import ConsumerChain, rows_name
 from weft.compiler.loops.text import kernel_text
 from weft.compiler.loops.vectorise import VectorPlan, vectorise
@@ -80,7 +81,8 @@ class TaskChain:
 @dataclass(eq=False, slots=True)
 class Schedule:
     """How a program runs. `cases` has the distinct kernels by their text; `case_of` the one that a
-    kernel is called as; kernels that are in `inlined` are written where they stand. `stack` has the
+    kernel is called as, and `offsets` the bytes that are added to the addresses of its arrays;
+    kernels that are in `inlined` are written where they stand. `stack` has the
     buffers and `stack_carries` the carries of loops that are on the stack; `chains` what runs row
     by row with a product, and `by_rows` how each such node is described; `parallel` how many steps
     of a loop a thread takes at a time.
@@ -88,6 +90,7 @@ class Schedule:
 
     cases: dict[str, KernelCase] = field(default_factory=dict)
     case_of: dict[Kernel, KernelCase] = field(default_factory=dict)
+    offsets: dict[Kernel, tuple[int, ...]] = field(default_factory=dict)
     inlined: set[Kernel] = field(default_factory=set)
     stack: set[Buffer] = field(default_factory=set)
     stack_carries: set[tuple[Op, int]] = field(default_factory=set)
@@ -154,10 +157,11 @@ class _Scheduler:
 
     def _call(self, kernel: Kernel) -> KernelCase:
         cases = self.schedule.cases
-        key = kernel_text(kernel)
+        rebased, self.schedule.offsets[kernel] = rebase(kernel)
+        key = kernel_text(rebased)
         if key not in cases:
-            vectors = vectorise(kernel, self.vector_bits)
-            cases[key] = KernelCase(f"kernel{len(cases)}", kernel, vectors)
+            vectors = vectorise(rebased, self.vector_bits)
+            cases[key] = KernelCase(f"kernel{len(cases)}", rebased, vectors)
         self.schedule.case_of[kernel] = cases[key]
         return cases[key]
 

@@ -277,7 +277,11 @@ class RegionCode:
 
     def _passed(self, kernel: Kernel, code: KernelCode) -> list[V]:
         """What a kernel is given, whose code may have been written for an equal one."""
-        passed = [self._storage_pointer(storage) for storage, _ in kernel.arrays]
+        pointers = [self._storage_pointer(storage) for storage, _ in kernel.arrays]
+        passed = [
+            self.f.offset(pointer, bytes) if bytes else pointer
+            for pointer, bytes in zip(pointers, self.schedule.offsets[kernel], strict=True)
+        ]
         for value in kernel.arguments:
             element = self.number(value)
             passed += element if isinstance(element, tuple) else (element,)
