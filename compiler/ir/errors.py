@@ -6,9 +6,12 @@ the tracer knows the user's line) adds it with `at`, so that no rule has to carr
 
 from __future__ import annotations
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from weft.compiler.ir.location import Location
+
+if TYPE_CHECKING:
+    from weft.compiler.ir.graph import Op
 
 
 class WeftError(Exception):
@@ -69,3 +72,11 @@ class OutOfMemoryError(WeftError, MemoryError):
 
 class EvaluationError(WeftError, RuntimeError):
     """A graph that failed while it ran, such as a host callback that raised or is not bound."""
+
+
+class LoweringError(WeftError, NotImplementedError):
+    """An op that a backend has no code for."""
+
+    def __init__(self, message: str, op: Op) -> None:
+        super().__init__(message)
+        self.op = op

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 IndexMap = Callable[["Op", int, "Place"], "Expression"]
 """(op, number of a result, a place in it) -> the element there, from elements of the operands."""
 
+ScalarForm = Callable[..., "Value | Sequence[Value]"]
+"""(operands of rank 0, attributes by name) -> results, made with other elementwise ops."""
+
 Cost = Callable[["Op"], int]
 """(op) -> what an element of its result costs, in additions."""
 

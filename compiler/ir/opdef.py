@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weft.compiler.ir.ambient import active_builder
 from weft.compiler.ir.attributes import AttributeKind
 from weft.compiler.ir.errors import VerifyError
-from weft.compiler.ir.lowering import Consumers, Cost, IndexMap, Memory, View
+from weft.compiler.ir.lowering import Consumers, Cost, IndexMap, Memory, ScalarForm, View
 from weft.compiler.ir.rules import BatchRule, JvpRule, RegionRules, TransposeRule
 from weft.compiler.ir.types import ArrayType
 
@@ -62,15 +62,17 @@ class OpDef:
     differentiable. `batch` may be left out for elementwise ops. `defines` is the attribute that
     names a size which only running the op tells.
 
-    In memory (see `lowering`): `index_map` says which elements of the operands an element of a
-    result is, for ops that move elements; `view` how the result's strides follow from the
-    operand's, for those that need not move anything. `combiner` is how a reduction combines
-    elements. `cost` is that of one element of a result, in additions (a complex number counts as
-    four; a function of the op counts as it says), and 0 for ops that only rename places; `work` the
-    multiplications of all results together, for ops that are products. `memory` says how results
-    lie in memory, `consumers` how other ops may go along while it is computed, and
-    `is_row_local(op, axes)` whether it could go along itself: whether what it computes at an index
-    of the first `axes` axes needs of its operand only what lies at the same index.
+    For the loop program and backends (see `lowering`): `scalar` computes an elementwise op on one
+    element with other elementwise ops, for backends that have no code of their own for it.
+    `index_map` says which elements of the operands an element of a result is, for ops that move
+    elements; `view` how the result's strides follow from the operand's, for those that need not
+    move anything. `combiner` is how a reduction combines elements. `cost` is that of one element of
+    a result, in additions (a complex number counts as four; a function of the op counts as it
+    says), and 0 for ops that only rename places; `work` the multiplications of all results
+    together, for ops that are products. `memory` says how results lie in memory, `consumers` how
+    other ops may go along while it is computed, and `is_row_local(op, axes)` whether it could go
+    along itself: whether what it computes at an index of the first `axes` axes needs of its operand
+    only what lies at the same index.
     """
 
     name: str
@@ -89,6 +91,7 @@ class OpDef:
     batch: BatchRule | None = None
     region_rules: RegionRules | None = None
     defines: str | None = None
+    scalar: ScalarForm | None = None
     index_map: IndexMap | None = None
     view: View | None = None
     cost: int | Cost = 1

@@ -12,11 +12,12 @@ import numpy as np
 from weft.compiler.artifact import Artifact, HostCall, Native, signature_of
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
-from weft.compiler.ir.errors import WeftError
+from weft.compiler.ir.errors import LoweringError, WeftError
 from weft.compiler.ir.graph import Graph, Op
 from weft.compiler.ir.opdef import Trait
 from weft.compiler.loops.pipeline import LoopReport, lower_to_loops
 from weft.compiler.loops.program import LoopProgram
+from weft.compiler.lower.backends import explained
 from weft.compiler.lower.choice import Products
 from weft.compiler.ops import control
 
@@ -61,7 +62,10 @@ def lower(
     """
     from weft.compiler.lower.llvm.program.module import emit_program
 
-    code = emit_program(program, is_timed=is_timed, products=products)
+    try:
+        code = emit_program(program, is_timed=is_timed, products=products)
+    except LoweringError as error:
+        raise explained(error, "cpu") from None
     graph = program.graph
     native = Native(
         code=tuple(compile_texts(code.module.texts(most_parts))),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from weft.compiler.ir.dtypes import DType, bool_
 from weft.compiler.ir.graph import Op, Value
-from weft.compiler.ir.lowering import IndexMap
+from weft.compiler.ir.lowering import IndexMap, ScalarForm
 from weft.compiler.ir.opdef import OpDef, Reference, Trait
 from weft.compiler.ir.rules import JvpRule, Maybe, TransposeRule
 from weft.compiler.ir.types import ArrayType
@@ -77,11 +77,13 @@ def unary(
     jvp: JvpRule | None = None,
     transpose: TransposeRule | None = None,
     index_map: IndexMap | None = None,
+    scalar: ScalarForm | None = None,
     cost: int = 1,
 ) -> OpDef:
     """An op on each element of one operand; `result` gives the result dtype.
 
     Its derivative is given as `derivative`, as a `jvp` rule, or, for a linear op, by `transpose`.
+    `scalar` says how backends compute it that have no code of their own for it.
     """
 
     def infer(x: ArrayType) -> ArrayType:
@@ -99,6 +101,7 @@ def unary(
         linear=() if transpose is not None else None,
         transpose=transpose,
         index_map=index_map,
+        scalar=scalar,
         cost=cost,
     )
 
@@ -116,6 +119,7 @@ def binary(
     jvp: JvpRule | None = None,
     multilinear: tuple[int, ...] | None = None,
     transpose: TransposeRule | None = None,
+    scalar: ScalarForm | None = None,
     cost: int = 1,
 ) -> OpDef:
     """An op on each pair of elements of two operands that share a dtype."""
@@ -135,6 +139,7 @@ def binary(
         jvp=by_partials(*derivatives) if derivatives is not None else jvp,
         multilinear=multilinear,
         transpose=transpose,
+        scalar=scalar,
         cost=cost,
     )
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from weft.compiler.ir.errors import BoundsError as BoundsError
     from weft.compiler.ir.errors import DTypeError as DTypeError
     from weft.compiler.ir.errors import EvaluationError as EvaluationError
+    from weft.compiler.ir.errors import LoweringError as LoweringError
     from weft.compiler.ir.errors import OutOfMemoryError as OutOfMemoryError
     from weft.compiler.ir.errors import ParseError as ParseError
     from weft.compiler.ir.errors import ShapeError as ShapeError
@@ -79,8 +80,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ERRORS = (
-    "ArgumentError BoundsError DTypeError EvaluationError OutOfMemoryError ParseError ShapeError "
-    "TraceError VerifyError WeftError"
+    "ArgumentError BoundsError DTypeError EvaluationError LoweringError OutOfMemoryError "
+    "ParseError ShapeError TraceError VerifyError WeftError"
 )
 _CONTROL = (
     "callback checkpoint cond debug_print dynamic_slice dynamic_update_slice fori_loop map probe "

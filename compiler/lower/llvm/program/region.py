@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from weft.compiler.abi import CONSTANTS
 from weft.compiler.ir import dims
+from weft.compiler.ir.build import describe
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.dtypes import DType
+from weft.compiler.ir.errors import LoweringError
 from weft.compiler.ir.graph import Constant, Op, Value
 from weft.compiler.ir.index.affine import row_major
 from weft.compiler.loops.arena import Buffer
@@ -352,6 +354,9 @@ class RegionCode:
         if op.name in control.CONTROL:
             control.CONTROL[op.name](self, op)
             return
+        if not routines.has_routine(op.name):
+            error = LoweringError("it has neither a routine nor an index map", op)
+            raise error.at(op.location, describe(op.definition, op.operands))
         if not op.results:
             return
         operands = [self.array(operand) for operand in op.operands]

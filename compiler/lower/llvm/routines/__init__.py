@@ -40,6 +40,11 @@ FAMILIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 _HOMES: Final = {name: family for family, names in FAMILIES.items() for name in names}
 
 
+def has_routine(name: str) -> bool:
+    """Whether an op has an emitter."""
+    return name in _HOMES
+
+
 def routine(name: str) -> Routine:
     """The emitter of an op."""
     module = importlib.import_module(f"{__name__}.{_HOMES[name]}")

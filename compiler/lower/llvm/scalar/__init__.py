@@ -2,19 +2,23 @@
 
 A rule takes the function under construction, the operands' elements (one value, or a pair of them
 for complex numbers; scalars, or vectors of any number of lanes) and the op's attributes. The table
-has a rule for real and one for complex elements of each primitive.
+has a rule for real and one for complex elements of each primitive; what it has not is computed by
+the ops of its scalar form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from weft.compiler.ir.build import describe
 from weft.compiler.ir.dtypes import DType, f32
-from weft.compiler.ir.graph import Op
+from weft.compiler.ir.errors import LoweringError
+from weft.compiler.ir.graph import Constant, Op, Value
 from weft.compiler.lower.llvm import math
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.function import Function, V
@@ -30,6 +34,7 @@ from weft.compiler.lower.llvm.scalar import (
 )
 from weft.compiler.lower.llvm.scalar import complex_arithmetic as parts
 from weft.compiler.lower.llvm.scalar.halves import is_half, narrow, widen
+from weft.compiler.lower.scalar_form import scalar_region
 from weft.compiler.record import record
 
 # Rules differ in the number and kind of their operands, which Callable cannot say.
@@ -155,10 +160,11 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
 
 def lower(f: Function, op: Op, operands: Sequence[Element]) -> tuple[Element, ...]:
     """The elements of an elementwise op's results, from those of its operands."""
-    rule = RULES[op.name]
+    rule = RULES.get(op.name)
     is_complex = any(isinstance(operand, tuple) for operand in operands)
-    emit = rule.complex if is_complex else rule.real
-    assert emit is not None, f"{op.name} has no rule for {'complex' if is_complex else 'real'}"
+    emit = None if rule is None else rule.complex if is_complex else rule.real
+    if rule is None or emit is None:
+        return _expanded(f, op, operands)
     if rule.takes_halves or not any(_is_half_value(operand) for operand in operands):
         return (emit(f, *operands, **op.attributes),)
     # LLVM may narrow an operation to f16 itself; fused there, it would miss a rounding.
@@ -167,6 +173,44 @@ def lower(f: Function, op: Op, operands: Sequence[Element]) -> tuple[Element, ..
         made = emit(f, *wide, **op.attributes)
         target = of_dtype(op.result.type.dtype)
         return (narrow(f, made, target) if is_half(target) else made,)
+
+
+def has_rule(op: Op) -> bool:
+    """Whether the table has the op, for the kind of numbers that it is on."""
+    rule = RULES.get(op.name)
+    is_complex = any(operand.type.dtype.is_complex for operand in op.operands)
+    return rule is not None and (rule.complex if is_complex else rule.real) is not None
+
+
+def _expanded(f: Function, op: Op, operands: Sequence[Element]) -> tuple[Element, ...]:
+    """The elements of an op that the table has not, by the ops of its scalar form."""
+    region = scalar_region(op)
+    if region is None:
+        error = LoweringError("it has neither a rule nor a scalar form", op)
+        raise error.at(op.location, describe(op.definition, op.operands))
+    first = operands[0]
+    lanes = (first[0] if isinstance(first, tuple) else first).type.lanes
+    wide = [widen(f, x) if isinstance(x, V) else x for x in operands]
+    elements: dict[Value, Element] = dict(zip(region.parameters, wide, strict=True))
+
+    def element(value: Value) -> Element:
+        if isinstance(value, Constant):
+            return constant(f, value.array[()], value.type.dtype, lanes)
+        return elements[value]
+
+    with arithmetic.exact(f) if any(map(_is_half_value, operands)) else nullcontext():
+        for inner in region.ops:
+            made = lower(f, inner, [element(operand) for operand in inner.operands])
+            elements.update(zip(inner.results, made, strict=True))
+    return tuple(
+        _rounded(f, element(value), result.type.dtype)
+        for value, result in zip(region.results, op.results, strict=True)
+    )
+
+
+def _rounded(f: Function, x: Element, dtype: DType) -> Element:
+    target = of_dtype(dtype)
+    return narrow(f, x, target) if isinstance(x, V) and is_half(target) else x
 
 
 def _is_half_value(x: Element) -> bool:

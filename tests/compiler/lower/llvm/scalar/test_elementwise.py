@@ -86,7 +86,8 @@ def report(case: Case, how: str, wrong: NDArray, made: NDArray, wanted: NDArray)
 
 def test_every_elementwise_primitive_has_a_rule() -> None:
     elementwise = {name for name, op in TABLE.items() if Trait.ELEMENTWISE in op.traits}
-    assert set(scalar.RULES) == elementwise
+    forms = {name for name in elementwise if TABLE[name].scalar is not None}
+    assert set(scalar.RULES) == elementwise - forms
 
 
 # --- exact ops ----------------------------------------------------------------------------------
