@@ -22,8 +22,6 @@ from weft.compiler.ops import control
 from weft.compiler.ops.regions import inline_here
 
 Array = np.ndarray[Any, Any]
-# How functions begin that are linked in.
-IMPORTS: Final = ("scipy_", "weft_gemm_", "weft_tile_", "weft_conv_")
 CALLS: Final = ("call", "checkpoint", "custom_jvp", "custom_vjp")
 # Element strides of a parameter that is not row-major: 0 and 1 are known, None is told by the run.
 Strides = tuple[int | None, ...]
@@ -75,6 +73,7 @@ def lower(
     be written over which parameters; `products` how matrices are to be multiplied;
     `most_parts` how many texts the code may be divided into.
     """
+    from weft.compiler.lower.llvm import linkage
     from weft.compiler.lower.llvm.machine import host
     from weft.compiler.lower.llvm.program.module import emit_program
 
@@ -96,7 +95,7 @@ def lower(
         ),
         defined=tuple(code.defined),
         late=tuple(code.is_late(result) for result in graph.results),
-        imports=tuple(name for prefix in IMPORTS for name in code.module.outside(prefix)),
+        imports=tuple(linkage.imports(code.module)),
         sites=tuple(code.sites),
         hosts=tuple(_host_call(site.op) for site in code.hosts),
         in_place={number: (donated or {})[number] for number in code.plan.in_place},

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.compiler.abi import BLAS_THREADS, CLOCKS, PARALLEL, Run
+from weft.compiler.abi import CLOCKS, Run
 from weft.compiler.artifact import Site
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
@@ -27,6 +27,7 @@ from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.storage import RegionPlan, plan
 from weft.compiler.loops.text import kernel_text
 from weft.compiler.lower.choice import Products
+from weft.compiler.lower.llvm import linkage
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
@@ -90,8 +91,7 @@ class ProgramCode:
     @property
     def has_parallel_code(self) -> bool:
         """Whether something in it may use several threads, code that is linked in included."""
-        names = (PARALLEL, "weft_gemm_", "weft_conv_", BLAS_THREADS)
-        return any(self.module.outside(name) for name in names)
+        return linkage.has_parallel_code(self.module)
 
     @property
     def defined(self) -> list[str]:

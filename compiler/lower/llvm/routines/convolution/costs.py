@@ -42,7 +42,7 @@ class Costs:
         self.numbers: Final = numbers
         type = of_dtype(working(dtype))
         self.itemsize: Final = type.itemsize
-        self.lanes: Final = tile_of(type).lanes
+        self.lanes: Final = tile_of(type, self.f.module.target).lanes
         self.channels: Final = numbers["channels"]
         self.outputs: Final = numbers["outputs"]
         self.plane: Final = product(numbers.axis("count"))

@@ -16,6 +16,7 @@ from typing import Final
 
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.dtypes import DType
+from weft.compiler.lower.llvm import linkage
 from weft.compiler.lower.llvm.emit.arrays import Env
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
 from weft.compiler.lower.llvm.emit.types import I1, I8, I64, PTR, VOID, of_dtype
@@ -47,7 +48,7 @@ _POINTERS: Final = ("run", "lhs", "rhs", "result", "numbers")
 
 def symbol(dtype: DType) -> str:
     """The name of the function."""
-    return f"weft_conv_{dtype.name}"
+    return linkage.convolution(dtype.name)
 
 
 def module_of(dtype: DType) -> Module:

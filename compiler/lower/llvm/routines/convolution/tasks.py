@@ -66,7 +66,7 @@ class Division:
     def __init__(self, f: Function, env: Env, dtype: DType, numbers: Record) -> None:
         self.f: Final = f
         self.dtype: Final = dtype
-        self.tile: Final = tile_of(of_dtype(working(dtype)))
+        self.tile: Final = tile_of(of_dtype(working(dtype)), f.module.target)
         self.numbers: Final = numbers
         self.plan: Final = Record(f, PLAN)
         self.frame: Final = Record(f, FRAME)
@@ -285,5 +285,5 @@ def fill(
     channel = unit.group * numbers["channels"] + channels[0]
     first = channel * numbers["lhs_channel"] + unit.image * numbers["lhs_image"]
     signal = f.element(lhs, of_dtype(dtype), first)
-    tile = tile_of(of_dtype(working(dtype)))
+    tile = tile_of(of_dtype(working(dtype)), f.module.target)
     convolution_frame.fill(f, tile, dtype, signal, room, frame)

@@ -75,7 +75,7 @@ def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Reco
 
 def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Record, plan: Record) -> None:
     """The kernels of all tiles, the outputs of a tile side by side."""
-    f, tile = plan.f, tile_of(of_dtype(working(dtype)))
+    f, tile = plan.f, tile_of(of_dtype(working(dtype)), plan.f.module.target)
     name = f"conv.pack.{dtype}"
     captured = [rhs, packed, numbers.pointer, plan.pointer]
     parameters = [("run", PTR), *[(f"p{n}", PTR) for n in range(len(captured))]]
@@ -169,7 +169,7 @@ class _Units:
         self.f: Final = f
         self.env: Final = env
         self.dtype: Final = dtype
-        self.tile: Final = tile_of(of_dtype(working(dtype)))
+        self.tile: Final = tile_of(of_dtype(working(dtype)), f.module.target)
         self.lhs, self.result, self.packed, self.table = pointers
         self.numbers, self.plan, given = records
         self.frame: Final = Record(f, FRAME)

@@ -58,7 +58,7 @@ class _Taps:
         self.f: Final = f
         self.env: Final = env
         self.dtype: Final = dtype
-        self.tile: Final = tile_of(of_dtype(working(dtype)))
+        self.tile: Final = tile_of(of_dtype(working(dtype)), f.module.target)
         self.operands: Final = operands
         self.numbers: Final = numbers
         self.plan: Final = Record(f, PLAN)

@@ -10,7 +10,7 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
-from weft.compiler.lower.llvm.kernels.register_transpose import transpose
+from weft.compiler.lower.llvm.emit.vectors import transpose
 from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.common.elements import converted, working
 from weft.compiler.lower.llvm.routines.convolution.geometry import NUMBERS, Record, product
@@ -53,7 +53,7 @@ class _Finish:
     def __init__(self, f: Function, dtype: DType, parts: Parts, result: V, numbers: Record) -> None:
         self.f: Final = f
         self.dtype: Final = dtype
-        self.tile: Final[Tile] = tile_of(of_dtype(working(dtype)))
+        self.tile: Final[Tile] = tile_of(of_dtype(working(dtype)), f.module.target)
         self.parts: Final = parts
         self.result: Final = result
         self.counts: Final = numbers.axis("count")

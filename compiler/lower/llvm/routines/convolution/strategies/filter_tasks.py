@@ -91,7 +91,7 @@ class Tasks:
         self.f: Final = f
         self.env: Final = env
         self.dtype: Final = dtype
-        self.tile: Final = tile_of(of_dtype(working(dtype)))
+        self.tile: Final = tile_of(of_dtype(working(dtype)), f.module.target)
         self.operands: Final = operands
         self.sums: Final = sums
         self.numbers, self.plan, given = records

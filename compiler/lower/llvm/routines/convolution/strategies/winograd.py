@@ -125,7 +125,7 @@ def _tile_room(plan: Record, height: int) -> V:
 
 def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Record, plan: Record) -> None:
     """The transformed kernels of all tiles: [groups, tiles, points, channels, outputs]."""
-    f, tile = plan.f, tile_of(of_dtype(dtype))
+    f, tile = plan.f, tile_of(of_dtype(dtype), plan.f.module.target)
     name = f"conv.winograd.pack.{dtype}"
     captured = [rhs, packed, numbers.pointer, plan.pointer]
     parameters = [("run", PTR), *[(f"p{n}", PTR) for n in range(len(captured))]]
@@ -179,7 +179,7 @@ class _Units:
         self.f: Final = f
         self.env: Final = env
         self.dtype: Final = dtype
-        self.tile: Final = tile_of(of_dtype(dtype))
+        self.tile: Final = tile_of(of_dtype(dtype), f.module.target)
         self.lhs, self.result, self.packed, self.table, self.flag = pointers
         self.numbers, self.grid, self.plan, given = records
         self.frame: Final = Record(f, FRAME)

@@ -77,7 +77,7 @@ class _Gradient:
         self.f: Final = f
         self.env: Final = env
         self.dtype: Final = dtype
-        self.tile: Final = tile_of(of_dtype(dtype))
+        self.tile: Final = tile_of(of_dtype(dtype), f.module.target)
         self.operands: Final = operands
         self.numbers: Final = numbers
         self.plan: Final = Record(f, PLAN)

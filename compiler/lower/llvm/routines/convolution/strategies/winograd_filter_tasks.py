@@ -66,7 +66,7 @@ class Tasks:
         self.f: Final = f
         self.env: Final = env
         self.dtype: Final = dtype
-        self.tile: Final = tile_of(of_dtype(dtype))
+        self.tile: Final = tile_of(of_dtype(dtype), f.module.target)
         self.lhs, self.rhs, self.sums = pointers
         self.numbers, self.plan, given = records
         self.frame: Final = Record(f, FRAME)
@@ -263,7 +263,7 @@ def finish_image(
     """One image and one group: the sums of all parts, transformed, in their place."""
     sums, result, flag, room = pointers
     numbers, plan = records
-    tile = tile_of(of_dtype(dtype))
+    tile = tile_of(of_dtype(dtype), f.module.target)
     outputs = numbers["outputs"]
     image, group = f.remainder(number, numbers["images"]), f.divide(number, numbers["images"])
     apart = numbers["images"] * outputs
@@ -296,7 +296,7 @@ def finish_image(
 
 def _sum(f: Function, dtype: DType, sums: V, plan: Record, place: V, mask: V) -> V:
     """A vector of sums over all parts, in order."""
-    tile = tile_of(of_dtype(dtype))
+    tile = tile_of(of_dtype(dtype), f.module.target)
     at = f.element(sums, tile.type, place)
     total = f.variable(memory.load_lanes(f, at, tile.vector, mask))
     with f.range(1, plan["parts"]) as part:
