@@ -12,13 +12,22 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from weft.compiler.ir.graph import Op
-from weft.compiler.lower.llvm.emit.arrays import Array, Env, contiguous, dot, product, times
+from weft.compiler.lower.llvm.emit.arrays import (
+    Array,
+    Env,
+    Follower,
+    contiguous,
+    dot,
+    product,
+    times,
+)
 from weft.compiler.lower.llvm.emit.function import Function, Operand
 from weft.compiler.lower.llvm.emit.types import PTR, VOID
 from weft.compiler.lower.llvm.routines import Routine
 from weft.compiler.lower.llvm.routines.common import rows, sizes
 from weft.compiler.lower.llvm.routines.convolution import entry as convolution_phases
-from weft.compiler.lower.llvm.routines.convolution.geometry import AXES, GIVEN, Record
+from weft.compiler.lower.llvm.routines.convolution.geometry import Convolution
+from weft.compiler.lower.llvm.routines.convolution.records import AXES
 from weft.compiler.lower.llvm.routines.convolution.strategies.panels import Axis, Panels
 from weft.compiler.lower.llvm.routines.gemm import contraction
 
@@ -128,50 +137,47 @@ def _call(
     f: Function, env: Env, signal: Array, kernels: Array, made: Array, axes: Sequence[Axis]
 ) -> None:
     """Call the function for all sizes, with what it is to know."""
-    record = Record(f, GIVEN)
-    known: dict[str, Operand] = {
-        "images": made.shape[0],
-        "groups": made.shape[1],
-        "channels": signal.shape[2],
-        "outputs": made.shape[2],
-        "lhs_image": signal.strides[0],
-        "lhs_channel": signal.strides[2],
-        "rhs_output": kernels.strides[2],
-        "rhs_channel": kernels.strides[3],
-        "result_image": times(f, made.strides[0], 1),
-        "result_output": made.strides[2],
-    }
-    for name, value in known.items():
-        record[name] = value
-    for name in ("task", "data"):
-        pointer = f.const(0, PTR) if env.follower is None else getattr(env.follower, name)
-        f.store(pointer, record.at(name))
-    record["parts"] = 1 if env.follower is None else env.follower.parts
+    record = Convolution(f)
+    record.images = made.shape[0]
+    record.groups = made.shape[1]
+    record.channels = signal.shape[2]
+    record.out_channels = made.shape[2]
+    record.input_image = signal.strides[0]
+    record.input_channel = signal.strides[2]
+    record.filter_out_channel = kernels.strides[2]
+    record.filter_channel = kernels.strides[3]
+    record.result_image = times(f, made.strides[0], 1)
+    record.result_channel = made.strides[2]
+    follower = env.follower or Follower(f.const(0, PTR), f.const(0, PTR))
+    f.store(follower.task, record.at(Convolution.task.position))
+    f.store(follower.data, record.at(Convolution.data.position))
+    record.parts = follower.parts
     missing = AXES - len(axes)
-    for number, axis in enumerate([_NO_AXIS] * missing + list(axes)):
-        place = number - missing
-        strides: list[Operand] = [0, 0, 0]
-        if place >= 0:
-            strides = [signal.strides[3 + place], kernels.strides[4 + place]]
-            strides.append(made.strides[3 + place])
-        given: dict[str, Operand] = {
-            "size": axis.size,
-            "taps": axis.taps,
-            "count": axis.count,
-            "low": axis.low,
-            "stride": axis.stride,
-            "holes": axis.base_dilation,
-            "dilation": axis.dilation,
-            "lhs": strides[0],
-            "rhs": strides[1],
-            "result": strides[2] if place >= 0 else made.strides[2],
-            "phases": axis.base_dilation // math.gcd(axis.stride, axis.base_dilation),
-            "every": axis.base_dilation // math.gcd(axis.dilation, axis.base_dilation),
-        }
-        for name, value in given.items():
-            record[f"{name}{number}"] = value
+    for number in range(missing):
+        _set_axis(record, number, _NO_AXIS, (0, 0, made.strides[2]))
+    for place, axis in enumerate(axes):
+        strides = (signal.strides[3 + place], kernels.strides[4 + place], made.strides[3 + place])
+        _set_axis(record, missing + place, axis, strides)
     pointers = [env.run, signal.pointer, kernels.pointer, made.pointer, record.pointer]
     f.call(convolution_phases.symbol(made.dtype), VOID, pointers)
+
+
+def _set_axis(
+    record: Convolution, number: int, axis: Axis, strides: tuple[Operand, Operand, Operand]
+) -> None:
+    """Fill in an axis; the strides are those of the three arrays along it."""
+    record.input_size[number] = axis.size
+    record.taps[number] = axis.taps
+    record.out_positions[number] = axis.count
+    record.padding[number] = axis.low
+    record.stride[number] = axis.stride
+    record.input_dilation[number] = axis.base_dilation
+    record.dilation[number] = axis.dilation
+    record.input_stride[number] = strides[0]
+    record.filter_stride[number] = strides[1]
+    record.result_stride[number] = strides[2]
+    record.phases[number] = axis.base_dilation // math.gcd(axis.stride, axis.base_dilation)
+    record.tap_step[number] = axis.base_dilation // math.gcd(axis.dilation, axis.base_dilation)
 
 
 _NO_AXIS: Final = Axis(1, 1, 1, 0, 1, 1, 1)

@@ -14,7 +14,7 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.emit.function import V
 from weft.compiler.lower.llvm.emit.types import I64, of_dtype
 from weft.compiler.lower.llvm.routines.common.elements import working
-from weft.compiler.lower.llvm.routines.convolution.geometry import Record, product, up
+from weft.compiler.lower.llvm.routines.convolution.geometry import Phase, product, up
 from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transforms import (
     POINTS,
     TAPS,
@@ -37,22 +37,22 @@ _SMALL: Final = 256  # windows of a plane whose frame is small
 class Costs:
     """The costs of a convolution without holes, under emission."""
 
-    def __init__(self, numbers: Record, dtype: DType) -> None:
+    def __init__(self, numbers: Phase, dtype: DType) -> None:
         self.f: Final = numbers.f
         self.numbers: Final = numbers
         type = of_dtype(working(dtype))
         self.itemsize: Final = type.itemsize
         self.lanes: Final = tile_of(type, self.f.module.target).lanes
-        self.channels: Final = numbers["channels"]
-        self.outputs: Final = numbers["outputs"]
-        self.plane: Final = product(numbers.axis("count"))
-        self.windows: Final = numbers["images"] * self.plane
-        self.taps: Final = product(numbers.axis("taps"))
+        self.channels: Final = numbers.channels
+        self.outputs: Final = numbers.out_channels
+        self.plane: Final = product(numbers.out_positions.values())
+        self.windows: Final = numbers.images * self.plane
+        self.taps: Final = product(numbers.taps.values())
 
     def by_points(self) -> V:
         """Windows in lanes (`convolution_points`)."""
         # Rows that fill vectors are read where they lie.
-        f, windows, row = self.f, self._filled(self.windows), self.numbers["count2"]
+        f, windows, row = self.f, self._filled(self.windows), self.numbers.out_positions[2]
         lines = f.select(self._filled(row).eq(row), 0, windows * _LINE)
         return self.channels * self.taps * (self.outputs * (windows + _PACK) + lines)
 
@@ -64,8 +64,8 @@ class Costs:
     def by_winograd(self) -> V:
         """Tiles of windows in lanes (`convolution_winograd`)."""
         f, numbers, pairs = self.f, self.numbers, self.channels * self.outputs
-        high, wide = [up(f, numbers[f"count{axis}"], WINDOWS) for axis in (1, 2)]
-        tiles = self._filled(numbers["images"] * numbers["count0"] * high * wide)
+        high, wide = [up(f, numbers.out_positions[axis], WINDOWS) for axis in (1, 2)]
+        tiles = self._filled(numbers.images * numbers.out_positions[0] * high * wide)
         is_spilled = (pairs * (POINTS * self.itemsize)).gt(_SPILLED)
         each = f.select(is_spilled, f.const(_TRANSFORM + _SPILL, I64), _TRANSFORM)
         multiplied = pairs * (tiles * _POINT + each * (TAPS * TAPS))

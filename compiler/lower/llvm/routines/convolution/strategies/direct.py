@@ -19,11 +19,10 @@ from weft.compiler.lower.llvm.routines.common.elements import working
 from weft.compiler.lower.llvm.routines.convolution import frame as convolution_frame
 from weft.compiler.lower.llvm.routines.convolution import tasks as convolution_units
 from weft.compiler.lower.llvm.routines.convolution import window_strips as convolution_panel
-from weft.compiler.lower.llvm.routines.convolution.frame import FRAME, Grid
+from weft.compiler.lower.llvm.routines.convolution.frame import Frame, Grid
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
-    NUMBERS,
     Operands,
-    Record,
+    Phase,
     Runs,
     product,
     shared_way,
@@ -33,7 +32,12 @@ from weft.compiler.lower.llvm.routines.convolution.strategies.depthwise_windows 
     Terms,
     multiply_rows_of_windows,
 )
-from weft.compiler.lower.llvm.routines.convolution.tasks import PLAN, UNIT_STEPS, Division, Unit
+from weft.compiler.lower.llvm.routines.convolution.tasks import (
+    UNIT_STEPS,
+    Division,
+    Unit,
+    WindowPlan,
+)
 from weft.compiler.lower.llvm.routines.gemm import packing
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import multiply_lines
 from weft.compiler.lower.llvm.routines.gemm.tiles import Target, Tile, tile_of
@@ -47,33 +51,33 @@ def define(module: Module, dtype: DType) -> str:
     return shared_way(module, "points", dtype, _emit)
 
 
-def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Record) -> None:
+def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Phase) -> None:
     division = Division(f, env, dtype, numbers)
     division.divide(_SLICE)
     plan, frame, tile = division.plan, division.frame, division.tile
-    plan["panel_room"] = plan["slice"] * tile.columns + 2 * tile.columns
-    width = plan["band2"]
+    plan.panel_room = plan.slice * tile.columns + 2 * tile.columns
+    width = plan.band[2]
     wasted = up(f, width, tile.lanes) * tile.lanes - width
-    plan["is_in_rows"] = (wasted * numbers["outputs"]).le(width * _PANEL_COST).to(I64)
+    plan.is_in_rows = (wasted * numbers.out_channels).le(width * _PANEL_COST).to(I64)
     size = tile.type.itemsize
-    packed_room = numbers["groups"] * plan["tiles"] * plan["tile_room"]
+    packed_room = numbers.groups * plan.tiles * plan.tile_room
     packed_bytes = (packed_room * size + 63) & -64
-    packed = env.workspace(f, packed_bytes + plan["slice"] * 8)
+    packed = env.workspace(f, packed_bytes + plan.slice * 8)
     table = f.offset(packed, packed_bytes)
-    axes = [numbers.axis(x) for x in ("taps", "dilation", "is_turned")]
-    grid = Grid(plan["channels"], frame["outer_to"], *axes)
+    axes = [x.values() for x in (numbers.taps, numbers.dilation, numbers.is_reversed)]
+    grid = Grid(plan.channels, frame.outer_to, *axes)
     convolution_frame.write_distances(frame, grid, table, size)
     _pack(env, dtype, operands.rhs, packed, numbers, plan)
     pointers = (operands.lhs, operands.result, packed, table)
     _run_units(env, dtype, pointers, numbers, plan, frame)
-    numbers["is_followed"] = plan["is_followed"]
+    numbers.is_followed = plan.is_followed
     env.free(f, packed)
 
 
 # --- kernels ------------------------------------------------------------------------------------
 
 
-def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Record, plan: Record) -> None:
+def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Phase, plan: WindowPlan) -> None:
     """The kernels of all tiles, the outputs of a tile side by side."""
     f, tile = plan.f, tile_of(of_dtype(working(dtype)), plan.f.module.target)
     name = f"conv.pack.{dtype}"
@@ -83,15 +87,15 @@ def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Record, plan: Reco
 
     def build(g: Function) -> None:
         _, rhs, target, numbers, plan, begin, end = g.arguments
-        given = Record(g, NUMBERS, numbers), Record(g, PLAN, plan)
+        given = Phase(g, numbers), WindowPlan(g, plan)
         with g.range(begin, end) as number:
-            at = g.element(target, tile.type, number * given[1]["tile_room"])
+            at = g.element(target, tile.type, number * given[1].tile_room)
             pack_tile(g, tile, dtype, rhs, at, given, number)
         g.ret()
 
     rows.shared(f.module, name, VOID, parameters, build)
-    grain = up(f, rows.LEAST_STEPS, f.maximum(plan["terms"] * tile.rows, 1))
-    env.share(f, name, numbers["groups"] * plan["tiles"], captured, grain)
+    grain = up(f, rows.LEAST_STEPS, f.maximum(plan.terms * tile.rows, 1))
+    env.share(f, name, numbers.groups * plan.tiles, captured, grain)
 
 
 def pack_tile(
@@ -100,25 +104,25 @@ def pack_tile(
     dtype: DType,
     rhs: V,
     target: V,
-    records: tuple[Record, Record],
+    records: tuple[Phase, WindowPlan],
     number: V,
 ) -> None:
     """The outputs of one tile of one group: the taps of a channel at once where they follow each
     other, or else row by row.
     """
     numbers, plan = records
-    group, first = f.divide(number, plan["tiles"]), f.remainder(number, plan["tiles"]) * tile.rows
-    output = group * numbers["outputs"] + first
-    count = f.minimum(numbers["outputs"] - first, tile.rows)
+    group, first = f.divide(number, plan.tiles), f.remainder(number, plan.tiles) * tile.rows
+    output = group * numbers.out_channels + first
+    count = f.minimum(numbers.out_channels - first, tile.rows)
     place = f.variable(0, I64)
-    runs = Runs(f, numbers, numbers.axis("taps"), numbers["channels"])
+    runs = Runs(f, numbers, numbers.taps.values(), numbers.channels)
     with runs.each() as further:
-        start = output * numbers["rhs_output"] + further
+        start = output * numbers.filter_out_channel + further
         source = Array(
             f.element(rhs, of_dtype(dtype), start),
             dtype,
             (runs.length, count),
-            (numbers["rhs2"], numbers["rhs_output"]),
+            (numbers.filter_stride[2], numbers.filter_out_channel),
         )
         packing.pack(f, tile, tile.rows, source, f.element(target, tile.type, place.get()))
         place.set(place.get() + runs.length * tile.rows)
@@ -131,9 +135,9 @@ def _run_units(
     env: Env,
     dtype: DType,
     pointers: tuple[V, V, V, V],
-    numbers: Record,
-    plan: Record,
-    frame: Record,
+    numbers: Phase,
+    plan: WindowPlan,
+    frame: Frame,
 ) -> None:
     f, name = plan.f, f"conv.units.{dtype}"
     captured = [*pointers, numbers.pointer, plan.pointer, frame.pointer]
@@ -142,17 +146,14 @@ def _run_units(
 
     def build(g: Function) -> None:
         run, lhs, result, left, lines, numbers, plan, frame, begin, end = g.arguments
-        records = [
-            Record(g, names, pointer)
-            for names, pointer in ((NUMBERS, numbers), (PLAN, plan), (FRAME, frame))
-        ]
+        records = Phase(g, numbers), WindowPlan(g, plan), Frame(g, frame)
         inner = Env(g.module, run, name, [])
         _Units(g, inner, dtype, (lhs, result, left, lines), records).emit(begin, end)
         g.ret()
 
     rows.shared(f.module, name, VOID, parameters, build)
-    grain = up(f, UNIT_STEPS, f.maximum(plan["steps"], 1))
-    env.share(f, name, plan["units"] * plan["blocks"], captured, grain)
+    grain = up(f, UNIT_STEPS, f.maximum(plan.steps, 1))
+    env.share(f, name, plan.work_items * plan.channel_blocks, captured, grain)
 
 
 class _Units:
@@ -164,7 +165,7 @@ class _Units:
         env: Env,
         dtype: DType,
         pointers: tuple[V, V, V, V],
-        records: list[Record],
+        records: tuple[Phase, WindowPlan, Frame],
     ) -> None:
         self.f: Final = f
         self.env: Final = env
@@ -172,24 +173,27 @@ class _Units:
         self.tile: Final = tile_of(of_dtype(working(dtype)), f.module.target)
         self.lhs, self.result, self.packed, self.table = pointers
         self.numbers, self.plan, given = records
-        self.frame: Final = Record(f, FRAME)
+        self.frame: Final = Frame(f)
         self.frame.copy_from(given)
         plan, size = self.plan, self.tile.type.itemsize
-        frame_room, panel_room, result_room = [
-            (plan[x] + 63) & -64 for x in ("frame_room", "panel_room", "result_room")
-        ]
+        frame_room = (plan.frame_room + 63) & -64
+        panel_room = (plan.panel_room + 63) & -64
+        result_room = (plan.result_room + 63) & -64
         elements = frame_room + panel_room + result_room
-        self.room: Final = env.workspace(f, elements * size + plan["slice"] * 8)
+        self.room: Final = env.workspace(f, elements * size + plan.slice * 8)
         self.panel: Final = f.element(self.room, self.tile.type, frame_room)
         self.made: Final = f.element(self.panel, self.tile.type, panel_room)
         self.panel_table: Final = f.offset(self.room, elements * size)
 
     def emit(self, begin: V, end: V) -> None:
         f, plan = self.f, self.plan
-        convolution_panel.write_table(f, self.tile, self.panel_table, plan["slice"])
+        convolution_panel.write_table(f, self.tile, self.panel_table, plan.slice)
         last = f.variable(-1, I64)
         with f.range(begin, end) as number:
-            which, block = f.divide(number, plan["blocks"]), f.remainder(number, plan["blocks"])
+            which, block = (
+                f.divide(number, plan.channel_blocks),
+                f.remainder(number, plan.channel_blocks),
+            )
             unit = convolution_units.unit_at(plan, self.numbers, which, block)
             self._unit(unit, which.ne(last.get()))
             last.set(which)
@@ -200,19 +204,19 @@ class _Units:
         f, numbers, plan, tile = self.f, self.numbers, self.plan, self.tile
         place = convolution_units.place(numbers, unit)
         result = f.element(self.result, of_dtype(self.dtype), place)
-        is_apart = plan["is_apart"].ne(0)
+        is_apart = plan.is_apart.ne(0)
         target = f.select(is_apart, self.made, result)
-        spacing = f.select(is_apart, product(unit.lengths), numbers["result_output"])
-        number = unit.group * plan["tiles"] + f.divide(unit.output, tile.rows)
-        left = number * plan["tile_room"]
-        is_whole = plan["channels"].eq(numbers["channels"])
-        with f.range(0, numbers["channels"], plan["channels"]) as channel:
-            count = f.minimum(numbers["channels"] - channel, plan["channels"])
+        spacing = f.select(is_apart, product(unit.lengths), numbers.result_channel)
+        number = unit.group * plan.tiles + f.divide(unit.output, tile.rows)
+        left = number * plan.tile_room
+        is_whole = plan.channels.eq(numbers.channels)
+        with f.range(0, numbers.channels, plan.channels) as channel:
+            count = f.minimum(numbers.channels - channel, plan.channels)
             with f.when(is_new | ~is_whole):
                 convolution_units.fill(
                     self.frame, self.dtype, numbers, unit, self.lhs, self.room, (channel, count)
                 )
-            term = channel * plan["taps"]
+            term = channel * plan.taps
             at = f.element(self.packed, tile.type, left + term * tile.rows)
             with f.otherwise(unit.outputs.eq(1)) as single:
                 self._single(unit, term, at, target)
@@ -229,10 +233,10 @@ class _Units:
         """All windows of a unit, times some terms. A row is either one of the unit, or all."""
         f, plan, tile = self.f, self.plan, self.tile
         windows = product(unit.lengths)
-        depth = f.minimum(plan["terms"] - term, plan["slice"])
+        depth = f.minimum(plan.terms - term, plan.slice)
         steps = convolution_panel.steps(self.frame, self.numbers, plan)
         strip = convolution_panel.Strip(f, tile, self.room, unit.lengths, steps)
-        row = f.select(plan["is_in_rows"].ne(0), unit.lengths[2], windows)
+        row = f.select(plan.is_in_rows.ne(0), unit.lengths[2], windows)
         with f.range(0, windows, row) as start, f.range(0, row, tile.columns) as part:
             first, columns = start + part, f.minimum(row - part, tile.columns)
             right = strip.lines(first, columns, self.table, depth, (self.panel, self.panel_table))
@@ -245,14 +249,14 @@ class _Units:
                     term,
                 )
                 number = f.divide(output, tile.rows)
-                rows_at = f.element(left, tile.type, number * plan["tile_room"])
+                rows_at = f.element(left, tile.type, number * plan.tile_room)
                 multiply_lines(f, tile, rows_at, right, here, depth)
 
     def _single(self, unit: Unit, term: V, left: V, target: V) -> None:
         """The same for a single output, plane by plane."""
         f, plan, tile = self.f, self.plan, self.tile
         planes, height, width = unit.lengths
-        depth = f.minimum(plan["terms"] - term, plan["slice"])
+        depth = f.minimum(plan.terms - term, plan.slice)
         plane_step, row_step = convolution_panel.steps(self.frame, self.numbers, plan)
         with f.range(0, planes) as plane:
             start = f.element(self.room, tile.type, plane * plane_step)

@@ -12,7 +12,7 @@ planes does so again.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.dtypes import DType
@@ -23,11 +23,10 @@ from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.convolution import frame as convolution_frame
 from weft.compiler.lower.llvm.routines.convolution import tasks as convolution_units
 from weft.compiler.lower.llvm.routines.convolution import window_strips as convolution_panel
-from weft.compiler.lower.llvm.routines.convolution.frame import FRAME, Grid
+from weft.compiler.lower.llvm.routines.convolution.frame import Frame, Grid
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
-    NUMBERS,
     Operands,
-    Record,
+    Phase,
     product,
     shared_way,
     up,
@@ -46,7 +45,12 @@ from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transform
     TAPS,
     WINDOWS,
 )
-from weft.compiler.lower.llvm.routines.convolution.tasks import PLAN, UNIT_STEPS, Division, Unit
+from weft.compiler.lower.llvm.routines.convolution.tasks import (
+    UNIT_STEPS,
+    Division,
+    Unit,
+    WindowPlan,
+)
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import Scattered, multiply_lines
 from weft.compiler.lower.llvm.routines.gemm.tiles import Target, tile_of
 
@@ -59,17 +63,23 @@ _LEAST_WINDOWS: Final = 16
 
 DTYPES: Final = (dtypes.f32, dtypes.f64)
 
+_Records: TypeAlias = tuple[Phase, Phase, WindowPlan, Frame]
 
-def fits(numbers: Record) -> V:
+
+def fits(numbers: Phase) -> V:
     """Whether a convolution can be computed this way, which has to be the cheapest one too
     (`convolution_costs`).
     """
-    ones = ("stride0", "stride1", "stride2", "dilation1", "dilation2", "taps0")
-    wanted = numbers["taps1"].eq(TAPS) & numbers["taps2"].eq(TAPS)
-    for name in ones:
-        wanted = wanted & numbers[name].eq(1)
-    wanted = wanted & numbers["channels"].ge(_LEAST) & numbers["outputs"].ge(_LEAST)
-    return wanted & product(numbers.axis("count")).ge(_LEAST_WINDOWS) & numbers["result2"].eq(1)
+    wanted = numbers.taps[1].eq(TAPS) & numbers.taps[2].eq(TAPS)
+    ones = [(numbers.stride, axis) for axis in (0, 1, 2)]
+    for words, axis in [*ones, (numbers.dilation, 1), (numbers.dilation, 2), (numbers.taps, 0)]:
+        wanted = wanted & words[axis].eq(1)
+    wanted = wanted & numbers.channels.ge(_LEAST) & numbers.out_channels.ge(_LEAST)
+    return (
+        wanted
+        & product(numbers.out_positions.values()).ge(_LEAST_WINDOWS)
+        & numbers.result_stride[2].eq(1)
+    )
 
 
 def define(module: Module, dtype: DType) -> str:
@@ -77,53 +87,53 @@ def define(module: Module, dtype: DType) -> str:
     return shared_way(module, "winograd", dtype, _emit)
 
 
-def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Record) -> None:
+def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Phase) -> None:
     grid = _grid(f, numbers)
     division = Division(f, env, dtype, grid)
     division.divide(None)
     plan, frame, tile = division.plan, division.frame, division.tile
-    size, channels = tile.type.itemsize, numbers["channels"]
-    packed_room = numbers["groups"] * plan["tiles"] * _tile_room(plan, tile.rows)
+    size, channels = tile.type.itemsize, numbers.channels
+    packed_room = numbers.groups * plan.tiles * _tile_room(plan, tile.rows)
     packed_bytes = (packed_room * size + 63) & -64
-    packed = env.workspace(f, packed_bytes + plan["terms"] * 8)
+    packed = env.workspace(f, packed_bytes + plan.terms * 8)
     table = f.offset(packed, packed_bytes)
-    axes = [grid.axis(x) for x in ("taps", "dilation")]
-    convolution_frame.write_distances(frame, Grid(channels, frame["outer_to"], *axes), table, size)
+    axes = [grid.taps.values(), grid.dilation.values()]
+    convolution_frame.write_distances(frame, Grid(channels, frame.outer_to, *axes), table, size)
     flag = f.stack(I64)
     f.store(f.const(0, I64), flag)
     _pack(env, dtype, operands.rhs, packed, numbers, plan)
     pointers = [operands.lhs, operands.result, packed, table, flag]
-    _run_units(env, dtype, pointers, [numbers, grid, plan, frame])
-    numbers["is_followed"] = plan["is_followed"]
+    _run_units(env, dtype, pointers, (numbers, grid, plan, frame))
+    numbers.is_followed = plan.is_followed
     env.free(f, packed)
     with f.when(f.load(flag, I64).ne(0)):
         name = convolution_points.define(f.module, dtype)
         f.call(name, VOID, [env.run, *operands.values, numbers.pointer])
 
 
-def _grid(f: Function, numbers: Record) -> Record:
+def _grid(f: Function, numbers: Phase) -> Phase:
     """The convolution whose windows are the tiles, in a result of their own."""
-    grid = Record(f, NUMBERS)
+    grid = Phase(f)
     grid.copy_from(numbers)
     for axis in (1, 2):
-        grid[f"count{axis}"] = up(f, numbers[f"count{axis}"], WINDOWS)
-        grid[f"taps{axis}"] = SIDE
-        grid[f"stride{axis}"] = WINDOWS
-        grid[f"is_turned{axis}"] = 0
-    counts = grid.axis("count")
-    grid.set_axis("result", [counts[1] * counts[2], counts[2], f.const(1, I64)])
+        grid.out_positions[axis] = up(f, numbers.out_positions[axis], WINDOWS)
+        grid.taps[axis] = SIDE
+        grid.stride[axis] = WINDOWS
+        grid.is_reversed[axis] = 0
+    counts = grid.out_positions.values()
+    grid.result_stride.set([counts[1] * counts[2], counts[2], f.const(1, I64)])
     return grid
 
 
-def _tile_room(plan: Record, height: int) -> V:
+def _tile_room(plan: WindowPlan, height: int) -> V:
     """The elements of the transformed kernels of a tile."""
-    return plan["terms"] * height
+    return plan.terms * height
 
 
 # --- kernels ------------------------------------------------------------------------------------
 
 
-def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Record, plan: Record) -> None:
+def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Phase, plan: WindowPlan) -> None:
     """The transformed kernels of all tiles: [groups, tiles, points, channels, outputs]."""
     f, tile = plan.f, tile_of(of_dtype(dtype), plan.f.module.target)
     name = f"conv.winograd.pack.{dtype}"
@@ -133,9 +143,9 @@ def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Record, plan: Reco
 
     def build(g: Function) -> None:
         run, rhs, target, numbers, plan, begin, end = g.arguments
-        given = Record(g, NUMBERS, numbers), Record(g, PLAN, plan)
+        given = Phase(g, numbers), WindowPlan(g, plan)
         inner = Env(g.module, run, name, [])
-        room = inner.workspace(g, given[1]["tile_room"] * tile.type.itemsize)
+        room = inner.workspace(g, given[1].tile_room * tile.type.itemsize)
         with g.range(begin, end) as number:
             convolution_points.pack_tile(g, tile, dtype, rhs, room, given, number)
             at = g.element(target, tile.type, number * _tile_room(given[1], tile.rows))
@@ -144,14 +154,14 @@ def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Record, plan: Reco
         g.ret()
 
     rows.shared(f.module, name, VOID, parameters, build)
-    grain = up(f, rows.LEAST_STEPS, f.maximum(plan["terms"] * tile.rows, 1))
-    env.share(f, name, numbers["groups"] * plan["tiles"], captured, grain)
+    grain = up(f, rows.LEAST_STEPS, f.maximum(plan.terms * tile.rows, 1))
+    env.share(f, name, numbers.groups * plan.tiles, captured, grain)
 
 
 # --- units --------------------------------------------------------------------------------------
 
 
-def _run_units(env: Env, dtype: DType, pointers: list[V], records: list[Record]) -> None:
+def _run_units(env: Env, dtype: DType, pointers: list[V], records: _Records) -> None:
     plan = records[2]
     f, name = plan.f, f"conv.winograd.units.{dtype}"
     captured = [*pointers, *[record.pointer for record in records]]
@@ -160,21 +170,21 @@ def _run_units(env: Env, dtype: DType, pointers: list[V], records: list[Record])
 
     def build(g: Function) -> None:
         run, *given, begin, end = g.arguments
-        names = (NUMBERS, NUMBERS, PLAN, FRAME)
-        here = [Record(g, of, pointer) for of, pointer in zip(names, given[5:], strict=True)]
+        numbers, grid, plan, frame = given[5:]
+        here = Phase(g, numbers), Phase(g, grid), WindowPlan(g, plan), Frame(g, frame)
         _Units(g, Env(g.module, run, name, []), dtype, given[:5], here).emit(begin, end)
         g.ret()
 
     rows.shared(f.module, name, VOID, parameters, build)
-    grain = up(f, UNIT_STEPS, f.maximum(plan["steps"], 1))
-    env.share(f, name, plan["units"] * plan["blocks"], captured, grain)
+    grain = up(f, UNIT_STEPS, f.maximum(plan.steps, 1))
+    env.share(f, name, plan.work_items * plan.channel_blocks, captured, grain)
 
 
 class _Units:
     """Some units on one thread, under emission."""
 
     def __init__(
-        self, f: Function, env: Env, dtype: DType, pointers: list[V], records: list[Record]
+        self, f: Function, env: Env, dtype: DType, pointers: list[V], records: _Records
     ) -> None:
         self.f: Final = f
         self.env: Final = env
@@ -182,18 +192,18 @@ class _Units:
         self.tile: Final = tile_of(of_dtype(dtype), f.module.target)
         self.lhs, self.result, self.packed, self.table, self.flag = pointers
         self.numbers, self.grid, self.plan, given = records
-        self.frame: Final = Record(f, FRAME)
+        self.frame: Final = Frame(f)
         self.frame.copy_from(given)
         plan, tile, size = self.plan, self.tile, self.tile.type.itemsize
-        self.channels: Final = self.numbers["channels"]
+        self.channels: Final = self.numbers.channels
         self.strip_room: Final = self.channels * (POINTS * tile.columns)
         fitting = f.divide(f.const(_SIGNAL_BYTES // size, I64), self.strip_room)
-        tiles_of_unit = product(plan.axis("band")) * plan["bunch"]
+        tiles_of_unit = product(plan.band.values()) * plan.image_block
         most = f.minimum(up(f, tiles_of_unit, tile.columns), _STRIPS)
         self.strips: Final = f.maximum(f.minimum(fitting, most), 1)
         self.sums_room: Final = POINTS * tile.rows * tile.columns
         rooms = [
-            (plan["frame_room"] + 63) & -64,
+            (plan.frame_room + 63) & -64,
             f.const((_BUNCH * POINTS + 2) * tile.columns, I64),
             self.strips * self.strip_room,
             self.strips * self.sums_room,
@@ -211,7 +221,10 @@ class _Units:
         f, plan = self.f, self.plan
         last = f.variable(-1, I64)
         with f.range(begin, end) as number:
-            which, block = f.divide(number, plan["blocks"]), f.remainder(number, plan["blocks"])
+            which, block = (
+                f.divide(number, plan.channel_blocks),
+                f.remainder(number, plan.channel_blocks),
+            )
             unit = convolution_units.unit_at(plan, self.grid, which, block)
             with f.when(which.ne(last.get())):
                 every = (f.const(0, I64), self.channels)
@@ -262,7 +275,7 @@ class _Units:
     def _multiply(self, unit: Unit, output: V, height: V, first: V, end: V) -> None:
         """The products over the channels, point by point, for the outputs of a matrix tile."""
         f, tile, plan = self.f, self.tile, self.plan
-        number = unit.group * plan["tiles"] + f.divide(unit.output + output, tile.rows)
+        number = unit.group * plan.tiles + f.divide(unit.output + output, tile.rows)
         left = f.element(self.packed, tile.type, number * _tile_room(plan, tile.rows))
         with f.range(0, POINTS) as point, f.range(first, end, tile.columns) as strip:
             which = f.divide(strip - first, tile.columns)
