@@ -2,9 +2,9 @@
 
     weft_conv_<dtype>(run, lhs, rhs, result, numbers)
 
-Where the signal is dilated, most products would be with the zeros between its elements. Windows are
+Where the input is dilated, most products would be with the zeros between its elements. Windows are
 divided into phases instead, which meet the same taps: the windows of a phase and the taps that they
-meet are a convolution of the signal as it is.
+meet are a convolution of the input as it is.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from weft.compiler.lower.llvm.routines.convolution.geometry import (
     product,
     up,
 )
-from weft.compiler.lower.llvm.routines.convolution.strategies import direct as convolution_points
-from weft.compiler.lower.llvm.routines.convolution.strategies import filter as convolution_taps
+from weft.compiler.lower.llvm.routines.convolution.strategies import direct
+from weft.compiler.lower.llvm.routines.convolution.strategies import filter as filter_strategy
 from weft.compiler.lower.llvm.routines.convolution.strategies import (
-    winograd as convolution_winograd,
+    winograd as winograd,
 )
 from weft.compiler.lower.llvm.routines.convolution.strategies import (
-    winograd_filter as convolution_winograd_taps,
+    winograd_filter as winograd_filter,
 )
 
 DTYPES: Final = (dtypes.f32, dtypes.f64, dtypes.f16, dtypes.bf16)
@@ -111,12 +111,12 @@ class _Phases:
             f.range(0, phases[1]) as y,
             f.range(0, phases[2]) as x,
         ):
-            kernels, made = f.const(0, I64), f.const(0, I64)
+            filter, made = f.const(0, I64), f.const(0, I64)
             for axis, phase in enumerate((z, y, x)):
-                kernels = kernels + self._set_axis(axis, phase)
+                filter = filter + self._set_axis(axis, phase)
                 made = made + phase * given.result_stride[axis]
             type = of_dtype(self.dtype)
-            moved = [f.element(rhs, type, kernels), f.element(result, type, made)]
+            moved = [f.element(rhs, type, filter), f.element(result, type, made)]
             self._plain(Operands(self.operands.lhs, moved[0], moved[1]))
         given.is_followed = numbers.is_followed
 
@@ -125,7 +125,7 @@ class _Phases:
         meets, or of the last one where taps lie the other way around.
         """
         f, given, numbers = self.f, self.given, self.numbers
-        stride, holes, dilation = (
+        stride, input_dilation, dilation = (
             given.stride[axis],
             given.input_dilation[axis],
             given.dilation[axis],
@@ -135,16 +135,16 @@ class _Phases:
         tap = f.variable(0, I64)
         with f.loop_while() as loop:
             place = phase * stride + tap.get() * dilation - low
-            loop.stop_unless(f.remainder(place, holes).ne(0) & tap.get().lt(every))
+            loop.stop_unless(f.remainder(place, input_dilation).ne(0) & tap.get().lt(every))
             tap.set(tap.get() + 1)
         first = f.minimum(tap.get(), taps)
         met = f.select(tap.get().lt(every), up(f, taps - first, every), 0)
         place = phase * stride + first * dilation - low
         numbers.out_positions[axis] = up(f, count - phase, phases)
         numbers.taps[axis] = met
-        numbers.stride[axis] = f.divide(phases * stride, holes)
-        numbers.dilation[axis] = f.divide(every * dilation, holes)
-        numbers.padding[axis] = -f.divide(place, holes)
+        numbers.stride[axis] = f.divide(phases * stride, input_dilation)
+        numbers.dilation[axis] = f.divide(every * dilation, input_dilation)
+        numbers.padding[axis] = -f.divide(place, input_dilation)
         numbers.input_dilation[axis] = 1
         numbers.result_stride[axis] = given.result_stride[axis] * phases
         step = given.filter_stride[axis] * every
@@ -154,17 +154,17 @@ class _Phases:
         return first * given.filter_stride[axis] + f.select(is_turned, (met - 1) * step, 0)
 
     def _plain(self, operands: Operands) -> None:
-        """A convolution without holes: by taps where there are more of them than windows, as for
-        gradients of kernels, and else in the cheapest way.
+        """A convolution whose input is not dilated: by taps where there are more of them than
+        windows, as for gradients of filters, and else by the cheapest strategy.
         """
         f, numbers = self.f, self.numbers
         taps, windows = product(numbers.taps.values()), product(numbers.out_positions.values())
         given = [self.env.run, *operands.values, numbers.pointer]
         with f.when((numbers.channels * taps).gt(0) & windows.gt(0)):
             with f.otherwise(taps.gt(windows)) as choice:
-                transformed = convolution_winograd_taps
+                transformed = winograd_filter
                 with self._unless(transformed, given, lambda: transformed.fits(numbers)):
-                    self._call(convolution_taps, given)
+                    self._call(filter_strategy, given)
                 choice.otherwise()
                 self._by_windows(given)
 
@@ -173,22 +173,22 @@ class _Phases:
         costs = Costs(numbers, self.dtype)
         points, taps = costs.by_points(), costs.by_taps()
         by_taps = costs.is_small() & taps.lt(points)
-        plain, transformed = f.select(by_taps, taps, points), convolution_winograd
+        plain, transformed = f.select(by_taps, taps, points), winograd
 
         def fits() -> V:
             return transformed.fits(numbers) & costs.by_winograd().lt(plain)
 
         with self._unless(transformed, given, fits), f.otherwise(by_taps) as choice:
-            self._call(convolution_taps, given)
+            self._call(filter_strategy, given)
             choice.otherwise()
-            self._call(convolution_points, given)
+            self._call(direct, given)
 
     @contextmanager
     def _unless(
         self, transformed: ModuleType, given: list[V], fits: Callable[[], V]
     ) -> Iterator[None]:
         """Another way than the one with transforms, if that is slower or not for this dtype."""
-        if self.dtype not in convolution_winograd.DTYPES:
+        if self.dtype not in winograd.DTYPES:
             yield
             return
         with self.f.otherwise(fits()) as choice:
@@ -196,5 +196,5 @@ class _Phases:
             choice.otherwise()
             yield
 
-    def _call(self, way: ModuleType, given: list[V]) -> None:
-        self.f.call(way.define(self.f.module, self.dtype), VOID, given)
+    def _call(self, strategy: ModuleType, given: list[V]) -> None:
+        self.f.call(strategy.define(self.f.module, self.dtype), VOID, given)

@@ -1,4 +1,4 @@
-"""Frames: parts of signals with their padding, so that windows need not look where they are.
+"""Frames: parts of inputs with their padding, so that windows need not look where they are.
 
 A frame is [outer, inner, planes, rows, phases, columns]. Along the last axis the elements that are
 `phases` apart become neighbours, so that windows that are a stride apart read neighbours.
@@ -58,8 +58,8 @@ def plane(frame: Frame) -> V:
     return frame.pitch[0] * frame.extent[0]
 
 
-def fill(f: Function, tile: Tile, dtype: DType, signal: V, room: V, frame: Frame) -> None:
-    """Copy what a frame shows of a signal, and zeros around it."""
+def fill(f: Function, tile: Tile, dtype: DType, input: V, room: V, frame: Frame) -> None:
+    """Copy what a frame shows of an input, and zeros around it."""
     name = f"conv.fill.{dtype}"
     parameters = [("signal", PTR), ("room", PTR), ("frame", PTR)]
 
@@ -69,20 +69,20 @@ def fill(f: Function, tile: Tile, dtype: DType, signal: V, room: V, frame: Frame
         g.ret()
 
     rows.shared(f.module, name, VOID, parameters, build, "noinline nounwind")
-    f.call(name, VOID, [signal, room, frame.pointer])
+    f.call(name, VOID, [input, room, frame.pointer])
 
 
 class _Fill:
     """A frame that is filled, under emission."""
 
     def __init__(
-        self, f: Function, tile: Tile, dtype: DType, signal: V, room: V, frame: Frame
+        self, f: Function, tile: Tile, dtype: DType, input: V, room: V, frame: Frame
     ) -> None:
         self.f: Final = f
         self.lanes: Final = tile.lanes
         self.type: Final = tile.type
         self.dtype: Final = dtype
-        self.signal: Final = signal
+        self.input: Final = input
         self.room: Final = room
         self.frame: Final = frame
 
@@ -160,7 +160,7 @@ class _Fill:
     # --- rows ---
 
     def _rows(self, column: V, places: list[V], load: Callable[[V], list[V]]) -> None:
-        """What `load` gives for each row of the signal, at the places of a row of the frame."""
+        """What `load` gives for each row of the input, at the places of a row of the frame."""
         f, frame = self.f, self.frame
         left = frame.columns - column
         mask, is_full = below(f, left, self.lanes), left.ge(self.lanes)
@@ -195,7 +195,7 @@ class _Fill:
                 row = y + origins[1]
                 place = written + y * tos[3]
                 with f.otherwise(has_plane & row.ge(0) & row.lt(ends[1])) as choice:
-                    source = f.element(self.signal, of_dtype(self.dtype), read + row * froms[3])
+                    source = f.element(self.input, of_dtype(self.dtype), read + row * froms[3])
                     on_axis(source, place)
                     choice.otherwise()
                     off_axis(place)

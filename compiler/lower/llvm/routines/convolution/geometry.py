@@ -152,7 +152,7 @@ def band_at(plan: Banded, number: V, sizes: list[V]) -> tuple[Band, V]:
 
 
 class Runs:
-    """Taps of kernels that follow each other in memory, for some channels: the taps of all of these
+    """Taps of filters that follow each other in memory, for some channels: the taps of all of these
     channels, of one, of a plane, or of a row; `lengths` tells how many there are along each axis.
     """
 
@@ -184,14 +184,14 @@ class Runs:
             yield c * self.channel_step + z * self.steps[0] + y * self.steps[1]
 
 
-def shared_way(
+def shared_strategy(
     module: Module,
-    way: str,
+    strategy: str,
     dtype: DType,
     emit: Callable[[Function, Env, DType, Operands, Phase], None],
 ) -> str:
-    """The function conv.<way>(run, lhs, rhs, result, numbers) of a module, made once."""
-    name = f"conv.{way}.{dtype}"
+    """The function conv.<strategy>(run, lhs, rhs, result, numbers) of a module, made once."""
+    name = f"conv.{strategy}.{dtype}"
     parameters = [(x, PTR) for x in ("run", "lhs", "rhs", "result", "numbers")]
 
     def build(f: Function) -> None:

@@ -1,7 +1,7 @@
-"""The division of a convolution by windows into units, which threads share.
+"""The division of a convolution by windows into work items, which threads share.
 
-A unit is a band of windows of an image, or of some small images, and a block of outputs. Its part
-of the signal is copied into a frame, some channels at a time.
+A work item is a band of windows of an image, or of some small images, and a block of outputs. Its
+part of the input is copied into a frame, some channels at a time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from weft.compiler.lower.llvm.emit.arrays import Env
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.types import I64, of_dtype
 from weft.compiler.lower.llvm.routines.common.elements import working
-from weft.compiler.lower.llvm.routines.convolution import frame as convolution_frame
+from weft.compiler.lower.llvm.routines.convolution import frame as frames
 from weft.compiler.lower.llvm.routines.convolution.frame import Frame
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
     Phase,
@@ -30,11 +30,11 @@ from weft.compiler.record import record
 
 _FRAME_BYTES: Final = 3 << 17  # of a frame, if it can be divided
 _DEEP: Final = 128  # terms for which copying a result is a small part of the work
-_HEAVY: Final = 1 << 18  # bytes of kernels that are not read for a few windows only
+_HEAVY: Final = 1 << 18  # bytes of filters that are not read for a few windows only
 _JOINED: Final = 256  # windows that are enough for them
-_TASKS: Final = 4  # units for each thread, if there is enough to do
-_FOLLOWED_ELEMENTS: Final = 512  # of a unit that is worth a call
-UNIT_STEPS: Final = 1 << 18  # multiplications that a unit has at least
+_TASKS: Final = 4  # work items for each thread, if there is enough to do
+_FOLLOWED_ELEMENTS: Final = 512  # of a work item that is worth a call
+ITEM_STEPS: Final = 1 << 18  # multiplications that a work item has at least
 
 
 class WindowPlan(Record):
@@ -113,7 +113,7 @@ class Division:
                 strict=True,
             )
         ]
-        convolution_frame.shape(self.frame, (reach[0], reach[1], reach[2]), numbers.stride[2])
+        frames.shape(self.frame, (reach[0], reach[1], reach[2]), numbers.stride[2])
 
     def _divide_windows(self) -> None:
         """Bands are halved, along the first axis that allows it, until their frame fits into the
@@ -127,12 +127,12 @@ class Division:
             self._shape_frame()
             bands = plan.band.values()
             plan.bands.set([up(f, count, band) for count, band in zip(counts, bands, strict=True)])
-            units = product([numbers.images, numbers.groups, *plan.bands.values()])
+            items = product([numbers.images, numbers.groups, *plan.bands.values()])
             windows = product(bands)
-            room = plan.channels * convolution_frame.plane(self.frame)
+            room = plan.channels * frames.plane(self.frame)
             room = room + plan.is_apart * windows * numbers.out_channels
             is_large = room.gt(_FRAME_BYTES // tile.type.itemsize)
-            is_idle = units.lt(self.wanted) & (windows * each).gt(2 * UNIT_STEPS)
+            is_idle = items.lt(self.wanted) & (windows * each).gt(2 * ITEM_STEPS)
             loop.stop_unless((is_large | is_idle) & windows.ge(2 * tile.columns))
             self._halve(bands)
 
@@ -147,25 +147,25 @@ class Division:
                 plan.band[2] = up(f, bands[2], 2 * step) * step
 
     def _join_images(self) -> None:
-        """Several small images in a unit, so that few lanes are wasted at the end of each, and
-        large kernels are read less often. Images then take the place of planes.
+        """Several small images in a work item, so that few lanes are wasted at the end of each, and
+        large filters are read less often. Images then take the place of planes.
         """
         f, plan, numbers, tile = self.f, self.plan, self.numbers, self.tile
         plan.image_block = 1
         windows, images = product(plan.band.values()), numbers.images
         is_whole = product(plan.bands.values()).eq(1) & numbers.out_positions[0].eq(1)
-        room = plan.channels * convolution_frame.plane(self.frame)
+        room = plan.channels * frames.plane(self.frame)
         is_heavy = (plan.terms * numbers.out_channels).gt(_HEAVY // tile.type.itemsize)
         with f.when(is_whole & plan.terms.ge(_DEEP)), f.loop_while() as loop:
-            bunch = plan.image_block
-            joined = windows * bunch
+            image_block = plan.image_block
+            joined = windows * image_block
             wasted = up(f, joined, tile.columns) * tile.columns - joined
             wanted = (wasted * 25).gt(joined) | (is_heavy & joined.lt(_JOINED))
-            fits = (room * bunch * 2).le(_FRAME_BYTES // tile.type.itemsize)
-            units = f.divide(images, bunch * 2) * numbers.groups * plan.tiles
-            is_shared = (bunch * 2).le(images) & (units * _TASKS).ge(self.wanted)
+            fits = (room * image_block * 2).le(_FRAME_BYTES // tile.type.itemsize)
+            items = f.divide(images, image_block * 2) * numbers.groups * plan.tiles
+            is_shared = (image_block * 2).le(images) & (items * _TASKS).ge(self.wanted)
             loop.stop_unless(wanted & fits & is_shared)
-            plan.image_block = bunch * 2
+            plan.image_block = image_block * 2
         plan.image_blocks = up(f, images, plan.image_block)
         plan.work_items = product([plan.image_blocks, numbers.groups, *plan.bands.values()])
         with f.when(plan.image_block.gt(1)):
@@ -175,7 +175,7 @@ class Division:
         """Blocks of outputs, if there are too few bands to keep all threads busy."""
         f, plan, numbers, tile = self.f, self.plan, self.numbers, self.tile
         each = product(plan.band.values()) * plan.image_block * plan.terms
-        affordable = f.divide(each * numbers.out_channels, UNIT_STEPS)
+        affordable = f.divide(each * numbers.out_channels, ITEM_STEPS)
         wanted = f.minimum(up(f, self.wanted, plan.work_items), affordable)
         wanted = f.maximum(f.minimum(wanted, plan.tiles), 1)
         tall = up(f, plan.tiles, wanted)
@@ -184,7 +184,7 @@ class Division:
         plan.steps = each * plan.channel_block
 
     def _see_who_follows(self) -> None:
-        """Whole planes can be followed, and whole lines by who goes line by line; units of few
+        """Whole planes can be followed, and whole lines by who goes line by line; work items of few
         elements, as of depthwise convolutions of small images, are followed all at once.
         """
         plan, numbers = self.plan, self.numbers
@@ -200,7 +200,7 @@ class Division:
         plan, numbers, frame, tile = self.plan, self.numbers, self.frame, self.tile
         frame.outer_from = numbers.input_channel
         frame.inner_from = numbers.input_image
-        frame.inner_to = convolution_frame.plane(frame)
+        frame.inner_to = frames.plane(frame)
         frame.outer_to = plan.image_block * frame.inner_to
         frame.end.set(numbers.input_size.values())
         frame.source.set(numbers.input_stride.values())
@@ -210,9 +210,10 @@ class Division:
 
 
 @record
-class Unit:
-    """What a unit computes: windows of a group, for some images (the first, and how many) and some
-    outputs. `starts` and `lengths` are those of its band; images count as planes in the latter.
+class WorkItem:
+    """What a work item computes: windows of a group, for some images (the first, and how many) and
+    some outputs. `starts` and `lengths` are those of its band; images count as planes in the
+    latter.
     """
 
     group: V
@@ -224,8 +225,8 @@ class Unit:
     outputs: V
 
 
-def unit_at(plan: WindowPlan, numbers: Phase, which: V, block: V) -> Unit:
-    """The unit of a number and a block of outputs."""
+def work_item_at(plan: WindowPlan, numbers: Phase, which: V, block: V) -> WorkItem:
+    """The work item of a number and a block of outputs."""
     f = plan.f
     band, rest = band_at(plan, which, numbers.out_positions.values())
     group = f.remainder(rest, numbers.groups)
@@ -235,57 +236,63 @@ def unit_at(plan: WindowPlan, numbers: Phase, which: V, block: V) -> Unit:
     output = block * plan.channel_block
     outputs = f.minimum(numbers.out_channels - output, plan.channel_block)
     lengths = [planes * images, *others]
-    return Unit(group, image, images, band.starts, lengths, output, outputs)
+    return WorkItem(group, image, images, band.starts, lengths, output, outputs)
 
 
-def place(numbers: Phase, unit: Unit) -> V:
-    """Where the first window and output of a unit is in the result."""
-    output = unit.group * numbers.out_channels + unit.output
-    place = unit.image * numbers.result_image + output * numbers.result_channel
-    return place + weighted(unit.starts, numbers.result_stride.values())
+def place(numbers: Phase, item: WorkItem) -> V:
+    """Where the first window and output of a work item is in the result."""
+    output = item.group * numbers.out_channels + item.output
+    place = item.image * numbers.result_image + output * numbers.result_channel
+    return place + weighted(item.starts, numbers.result_stride.values())
 
 
 def follow(
-    numbers: Phase, plan: WindowPlan, run: V, unit: Unit, outputs: tuple[V, V], windows: int = 1
+    numbers: Phase, plan: WindowPlan, run: V, item: WorkItem, outputs: tuple[V, V], windows: int = 1
 ) -> None:
-    """Let the follower go on with some outputs of a unit: the first, and how many. Along each axis
-    the unit counts so many windows as one.
+    """Let the follower go on with some outputs of a work item: the first, and how many. Along each
+    axis the work item counts so many windows as one.
     """
     f, follower = numbers.f, follower_of(numbers)
     parts, (first, count) = numbers.parts, outputs
 
     def plane(image: V, output: Operand) -> V:
-        number = (unit.image + image) * numbers.groups + unit.group
-        return number * numbers.out_channels + unit.output + first + output
+        number = (item.image + image) * numbers.groups + item.group
+        return number * numbers.out_channels + item.output + first + output
 
     with f.when(plan.is_followed.ne(0)), f.otherwise(plan.is_whole.ne(0)) as whole:
-        with f.range(0, unit.images) as image:
+        with f.range(0, item.images) as image:
             follower.call(f, run, plane(image, 0) * parts, (plane(image, 0) + count) * parts)
         whole.otherwise()
-        line = unit.starts[1] * windows
-        lines = f.minimum(numbers.out_positions[1] - line, unit.lengths[1] * windows)
-        with f.range(0, count) as output, f.range(0, unit.lengths[0]) as z:
+        line = item.starts[1] * windows
+        lines = f.minimum(numbers.out_positions[1] - line, item.lengths[1] * windows)
+        with f.range(0, count) as output, f.range(0, item.lengths[0]) as z:
             begin = plane(f.const(0, I64), output) * parts
-            begin = begin + (unit.starts[0] + z) * numbers.out_positions[1] + line
+            begin = begin + (item.starts[0] + z) * numbers.out_positions[1] + line
             follower.call(f, run, begin, begin + lines)
 
 
 def fill(
-    frame: Frame, dtype: DType, numbers: Phase, unit: Unit, lhs: V, room: V, channels: tuple[V, V]
+    frame: Frame,
+    dtype: DType,
+    numbers: Phase,
+    item: WorkItem,
+    lhs: V,
+    room: V,
+    channels: tuple[V, V],
 ) -> None:
-    """Fill the frame of a unit, for some channels: the first, and how many."""
+    """Fill the frame of a work item, for some channels: the first, and how many."""
     f = frame.f
     origins = [
         start * stride - low
         for start, stride, low in zip(
-            unit.starts, numbers.stride.values(), numbers.padding.values(), strict=True
+            item.starts, numbers.stride.values(), numbers.padding.values(), strict=True
         )
     ]
     frame.origin.set(origins)
-    frame.inner = unit.images
+    frame.inner = item.images
     frame.outer = channels[1]
-    channel = unit.group * numbers.channels + channels[0]
-    first = channel * numbers.input_channel + unit.image * numbers.input_image
-    signal = f.element(lhs, of_dtype(dtype), first)
+    channel = item.group * numbers.channels + channels[0]
+    first = channel * numbers.input_channel + item.image * numbers.input_image
+    input = f.element(lhs, of_dtype(dtype), first)
     tile = tile_of(of_dtype(working(dtype)), f.module.target)
-    convolution_frame.fill(f, tile, dtype, signal, room, frame)
+    frames.fill(f, tile, dtype, input, room, frame)

@@ -185,7 +185,7 @@ def spread(
     numbers: Phase,
     plan: WindowPlan,
 ) -> None:
-    """Copy the sums of a unit to places in the result that do not follow each other."""
+    """Copy the sums of a work item to places in the result that do not follow each other."""
     name = f"conv.spread.{dtype}"
     plane, row, column = numbers.result_stride.values()
     plane = f.select(plan.image_block.gt(1), numbers.result_image, plane)

@@ -1,10 +1,11 @@
-"""Convolutions with more taps than windows, as gradients of kernels are: sums over many terms.
+"""Convolutions with more taps than windows, as gradients of filters are: sums over many terms.
 
 The rows of a product are images times windows, its columns outputs, its terms channels times taps.
-The terms are divided into units, each some channels or a range of the taps of one. For a unit the
-signal is copied into a frame, in which the rows are read where they lie, and the kernels are packed
-with their outputs side by side. Parts of the terms are summed up apart, so that several threads can
-do so, and then added in order: the parts follow from the sizes only, and so do the bits of a sum.
+The terms are divided into work items, each some channels or a range of the taps of one. For a work
+item the input is copied into a frame, in which the rows are read where they lie, and the filters
+are packed with their outputs side by side. Parts of the terms are summed up apart, so that several
+threads can do so, and then added in order: the parts follow from the sizes only, and so do the bits
+of a sum.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.common.elements import working
-from weft.compiler.lower.llvm.routines.convolution import frame as convolution_frame
+from weft.compiler.lower.llvm.routines.convolution import frame as frames
 from weft.compiler.lower.llvm.routines.convolution.frame import Frame
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
     Operands,
     Phase,
     more_tasks,
     product,
-    shared_way,
+    shared_strategy,
     up,
 )
 from weft.compiler.lower.llvm.routines.convolution.strategies.filter_sums import Parts, finish
 from weft.compiler.lower.llvm.routines.convolution.strategies.filter_tasks import FilterPlan, Tasks
 from weft.compiler.lower.llvm.routines.gemm.tiles import tile_of
 
-_UNIT_TERMS: Final = 512  # of a unit, at most
+_ITEM_TERMS: Final = 512  # of a work item, at most
 _NARROW_TERMS: Final = 4096  # the same where taps are in lanes
 _PART_TERMS: Final = 512  # of a part, at least
 _PARTS: Final = 32  # times groups, blocks of images and strips of outputs: no more than needed
@@ -45,11 +46,11 @@ _TASK_STEPS: Final = 1 << 18  # multiplications that a task has at least
 
 def define(module: Module, dtype: DType) -> str:
     """The function conv.taps(run, lhs, rhs, result, numbers) of a module."""
-    return shared_way(module, "taps", dtype, lambda *given: _Taps(*given).emit())
+    return shared_strategy(module, "taps", dtype, lambda *given: _Taps(*given).emit())
 
 
 class _Taps:
-    """The division into parts and units, under emission."""
+    """The division into parts and work items, under emission."""
 
     def __init__(
         self, f: Function, env: Env, dtype: DType, operands: Operands, numbers: Phase
@@ -80,12 +81,12 @@ class _Taps:
     # --- division ---
 
     def _divide_terms(self) -> None:
-        """Bands of taps, halved along the first axis that allows it, or bunches of channels."""
+        """Bands of taps, halved along the first axis that allows it, or blocks of channels."""
         f, plan, numbers = self.f, self.plan, self.numbers
         taps = numbers.taps.values()
         is_narrow = (numbers.out_channels * _FEW).le(self.tile.lanes) & numbers.is_reversed[2].eq(0)
         plan.is_narrow = is_narrow.to(I64)
-        most = f.select(is_narrow, f.const(_NARROW_TERMS, I64), _UNIT_TERMS)
+        most = f.select(is_narrow, f.const(_NARROW_TERMS, I64), _ITEM_TERMS)
         plan.out_positions = product(numbers.out_positions.values())
         plan.band.set(taps)
         with f.loop_while() as loop:
@@ -118,9 +119,9 @@ class _Taps:
             )
         ]
         phases = f.select(plan.is_narrow.ne(0), numbers.dilation[2], 1)
-        convolution_frame.shape(frame, (reach[0], reach[1], reach[2]), phases)
+        frames.shape(frame, (reach[0], reach[1], reach[2]), phases)
         frame.inner_from = numbers.input_channel
-        frame.inner_to = convolution_frame.plane(frame)
+        frame.inner_to = frames.plane(frame)
         frame.outer_from = numbers.input_image
         frame.outer_to = plan.channel_block * frame.inner_to
         frame.end.set(numbers.input_size.values())

@@ -1,5 +1,5 @@
-"""The tasks of a convolution by taps (`convolution_taps`): for a part of the terms, some images and
-some outputs, unit by unit.
+"""The tasks of a convolution by taps (`filter`): for a part of the terms, some images and
+some outputs, work item by work item.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from weft.compiler.lower.llvm.emit.arrays import Array, Env
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I64, of_dtype
 from weft.compiler.lower.llvm.routines.common.elements import working
-from weft.compiler.lower.llvm.routines.convolution import frame as convolution_frame
+from weft.compiler.lower.llvm.routines.convolution import frame as frames
 from weft.compiler.lower.llvm.routines.convolution.frame import Frame, Grid
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
     Operands,
@@ -129,8 +129,8 @@ class Tasks:
             block = _Block(rest, found[2], image, images, output, outputs)
             low = f.divide(rest * plan.work_items, plan.parts)
             high = f.divide((rest + 1) * plan.work_items, plan.parts)
-            with f.range(low, high) as unit:
-                self._unit(block, unit, unit - low)
+            with f.range(low, high) as item:
+                self._work_item(block, item, item - low)
             with f.when(plan.parts.eq(1)):
                 self._finish(block)
         self.env.free(f, self.room)
@@ -143,10 +143,10 @@ class Tasks:
         counts[2] = f.select(plan.is_narrow.ne(0), 1, counts[2])
         axes = [counts, numbers.dilation.values(), numbers.is_reversed.values()]
         terms = Grid(plan.channel_block, frame.inner_to, *axes)
-        convolution_frame.write_distances(frame, terms, self.terms_at, size)
+        frames.write_distances(frame, terms, self.terms_at, size)
         axes = [numbers.out_positions.values(), numbers.stride.values()]
         windows = Grid(plan.image_block, frame.outer_to, *axes)
-        convolution_frame.write_distances(frame, windows, self.rows_at, size)
+        frames.write_distances(frame, windows, self.rows_at, size)
         last = plan.image_block * plan.out_positions
         with f.range(last, last + self.padding) as row:
             f.store(f.const(0, I64), f.element(self.rows_at, I64, row))
@@ -165,11 +165,11 @@ class Tasks:
             parts = Parts(source, one, nothing, block.outputs, block.outputs)
             finish(f, self.dtype, parts, result, numbers)
 
-    # --- units ---
+    # --- work items ---
 
-    def _unit(self, block: _Block, unit: V, adds: V) -> None:
+    def _work_item(self, block: _Block, item: V, adds: V) -> None:
         f, numbers, plan = self.f, self.numbers, self.plan
-        band, rest = band_at(plan, unit, numbers.taps.values())
+        band, rest = band_at(plan, item, numbers.taps.values())
         starts, lengths = band.starts, band.lengths
         channel = rest * plan.channel_block
         channels = f.minimum(numbers.channels - channel, plan.channel_block)
@@ -177,15 +177,15 @@ class Tasks:
         output = block.group * numbers.out_channels + block.output
         first = output * numbers.filter_out_channel + channel * numbers.filter_channel
         first = first + weighted(starts, numbers.filter_stride.values())
-        kernels = f.element(self.operands.rhs, of_dtype(self.dtype), first)
+        filter = f.element(self.operands.rhs, of_dtype(self.dtype), first)
         sums = self._sums(block, adds)
         with f.otherwise(plan.is_narrow.ne(0)) as narrow:
-            self._multiply_dots(block, kernels, channels, lengths, sums)
+            self._multiply_dots(block, filter, channels, lengths, sums)
             narrow.otherwise()
             # A strip is multiplied as soon as it is packed, so that it comes from the cache.
             with f.range(0, block.outputs, self.tile.columns) as strip:
                 columns = f.minimum(block.outputs - strip, self.tile.columns)
-                self._pack(kernels, (strip, columns), channels, lengths)
+                self._pack(filter, (strip, columns), channels, lengths)
                 self._multiply(block, (strip, columns), channels * product(lengths), sums)
 
     def _sums(self, block: _Block, adds: V) -> _Sums:
@@ -209,12 +209,12 @@ class Tasks:
         frame.inner = channels
         place = (block.group * numbers.channels + channel) * numbers.input_channel
         place = place + block.image * numbers.input_image
-        signal = f.element(self.operands.lhs, of_dtype(self.dtype), place)
-        convolution_frame.fill(f, self.tile, self.dtype, signal, self.room, frame)
+        input = f.element(self.operands.lhs, of_dtype(self.dtype), place)
+        frames.fill(f, self.tile, self.dtype, input, self.room, frame)
 
-    def _pack(self, kernels: V, strip: tuple[V, V], channels: V, lengths: list[V]) -> None:
-        """Kernels of a unit for a strip of outputs, which is given by the first and by how many
-        there are; taps that follow each other are packed at once.
+    def _pack(self, filter: V, strip: tuple[V, V], channels: V, lengths: list[V]) -> None:
+        """Filters of a work item for a strip of outputs, which is given by the first and by how
+        many there are; taps that follow each other are packed at once.
         """
         f, numbers, tile = self.f, self.numbers, self.tile
         runs = Runs(f, numbers, lengths, channels)
@@ -222,7 +222,7 @@ class Tasks:
         with runs.each() as further:
             start = strip[0] * numbers.filter_out_channel + further
             source = Array(
-                f.element(kernels, of_dtype(self.dtype), start),
+                f.element(filter, of_dtype(self.dtype), start),
                 self.dtype,
                 (runs.length, strip[1]),
                 (numbers.filter_stride[2], numbers.filter_out_channel),
@@ -246,12 +246,12 @@ class Tasks:
             multiply_rows(f, tile, left, self.right, here, depth)
 
     def _multiply_dots(
-        self, block: _Block, kernels: V, channels: V, lengths: list[V], sums: _Sums
+        self, block: _Block, filter: V, channels: V, lengths: list[V], sums: _Sums
     ) -> None:
         """Few outputs, one after the other, with rows of taps in lanes."""
         f, plan, tile = self.f, self.plan, self.tile
         taps = self._frame_of_taps(block, channels, lengths)
-        convolution_frame.fill(f, tile, self.dtype, kernels, self.right, taps)
+        frames.fill(f, tile, self.dtype, filter, self.right, taps)
         lines, count = channels * lengths[0] * lengths[1], block.images * plan.out_positions
         with f.range(0, block.outputs) as output:
             right = f.element(self.right, tile.type, output * lines * plan.line)
@@ -265,13 +265,13 @@ class Tasks:
         f, numbers, plan = self.f, self.numbers, self.plan
         taps = Frame(f)
         wide = (lengths[0], lengths[1], plan.line)
-        convolution_frame.shape(taps, wide, f.const(1, I64))
+        frames.shape(taps, wide, f.const(1, I64))
         taps.outer = block.outputs
         taps.outer_from = numbers.filter_out_channel
-        taps.outer_to = channels * convolution_frame.plane(taps)
+        taps.outer_to = channels * frames.plane(taps)
         taps.inner = channels
         taps.inner_from = numbers.filter_channel
-        taps.inner_to = convolution_frame.plane(taps)
+        taps.inner_to = frames.plane(taps)
         taps.origin.set((0, 0, 0))
         taps.end.set(lengths)
         taps.source.set(numbers.filter_stride.values())

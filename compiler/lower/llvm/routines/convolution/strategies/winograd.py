@@ -1,11 +1,11 @@
 """Convolutions with 3x3 taps by Winograd's minimal filtering (`winograd`).
 
-The units are those of `convolution_units`, with tiles of 2x2 windows in the place of windows: a
+The work items are those of `tasks`, with tiles of 2x2 windows in the place of windows: a
 tile's 4x4 elements are the taps of a convolution with stride 2. Some strips of tiles are
 transformed; then, for the outputs of a matrix tile, the 16 products over the channels are formed,
 and their sums transformed back.
 
-Where a signal or kernel has infinities or NaN, windows would get them from their neighbours. Such
+Where an input or kernel has infinities or NaN, windows would get them from their neighbours. Such
 results are seen, and the convolution is computed without transforms then; who has gone on with its
 planes does so again.
 """
@@ -20,23 +20,22 @@ from weft.compiler.lower.llvm.emit.arrays import Env
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.routines.common import rows
-from weft.compiler.lower.llvm.routines.convolution import frame as convolution_frame
-from weft.compiler.lower.llvm.routines.convolution import tasks as convolution_units
-from weft.compiler.lower.llvm.routines.convolution import window_strips as convolution_panel
+from weft.compiler.lower.llvm.routines.convolution import frame as frames
+from weft.compiler.lower.llvm.routines.convolution import tasks, window_strips
 from weft.compiler.lower.llvm.routines.convolution.frame import Frame, Grid
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
     Operands,
     Phase,
     product,
-    shared_way,
+    shared_strategy,
     up,
 )
-from weft.compiler.lower.llvm.routines.convolution.strategies import direct as convolution_points
+from weft.compiler.lower.llvm.routines.convolution.strategies import direct
 from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_tiles import (
     Transformed,
     outputs_of,
-    transform_kernels,
-    transform_signal,
+    transform_filter,
+    transform_input,
     transform_sums,
 )
 from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transforms import (
@@ -46,16 +45,16 @@ from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transform
     WINDOWS,
 )
 from weft.compiler.lower.llvm.routines.convolution.tasks import (
-    UNIT_STEPS,
+    ITEM_STEPS,
     Division,
-    Unit,
     WindowPlan,
+    WorkItem,
 )
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import Scattered, multiply_lines
 from weft.compiler.lower.llvm.routines.gemm.tiles import Target, tile_of
 
-_BUNCH: Final = 16  # channels that are transformed at a time
-_SIGNAL_BYTES: Final = 3 << 18  # of transformed strips
+_CHANNEL_BLOCK: Final = 16  # channels that are transformed at a time
+_INPUT_BYTES: Final = 3 << 18  # of transformed strips
 _STRIPS: Final = 8  # at most
 _LEAST: Final = 16  # channels and outputs for which transforms are a small part of the work
 _LEAST_WINDOWS: Final = 16
@@ -68,7 +67,7 @@ _Records: TypeAlias = tuple[Phase, Phase, WindowPlan, Frame]
 
 def fits(numbers: Phase) -> V:
     """Whether a convolution can be computed this way, which has to be the cheapest one too
-    (`convolution_costs`).
+    (`costs`).
     """
     wanted = numbers.taps[1].eq(TAPS) & numbers.taps[2].eq(TAPS)
     ones = [(numbers.stride, axis) for axis in (0, 1, 2)]
@@ -84,7 +83,7 @@ def fits(numbers: Phase) -> V:
 
 def define(module: Module, dtype: DType) -> str:
     """The function conv.winograd(run, lhs, rhs, result, numbers) of a module."""
-    return shared_way(module, "winograd", dtype, _emit)
+    return shared_strategy(module, "winograd", dtype, _emit)
 
 
 def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Phase) -> None:
@@ -98,16 +97,16 @@ def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Phas
     packed = env.workspace(f, packed_bytes + plan.terms * 8)
     table = f.offset(packed, packed_bytes)
     axes = [grid.taps.values(), grid.dilation.values()]
-    convolution_frame.write_distances(frame, Grid(channels, frame.outer_to, *axes), table, size)
+    frames.write_distances(frame, Grid(channels, frame.outer_to, *axes), table, size)
     flag = f.stack(I64)
     f.store(f.const(0, I64), flag)
     _pack(env, dtype, operands.rhs, packed, numbers, plan)
     pointers = [operands.lhs, operands.result, packed, table, flag]
-    _run_units(env, dtype, pointers, (numbers, grid, plan, frame))
+    _run_work_items(env, dtype, pointers, (numbers, grid, plan, frame))
     numbers.is_followed = plan.is_followed
     env.free(f, packed)
     with f.when(f.load(flag, I64).ne(0)):
-        name = convolution_points.define(f.module, dtype)
+        name = direct.define(f.module, dtype)
         f.call(name, VOID, [env.run, *operands.values, numbers.pointer])
 
 
@@ -126,15 +125,15 @@ def _grid(f: Function, numbers: Phase) -> Phase:
 
 
 def _tile_room(plan: WindowPlan, height: int) -> V:
-    """The elements of the transformed kernels of a tile."""
+    """The elements of the transformed filters of a tile."""
     return plan.terms * height
 
 
-# --- kernels ------------------------------------------------------------------------------------
+# --- filters ------------------------------------------------------------------------------------
 
 
 def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Phase, plan: WindowPlan) -> None:
-    """The transformed kernels of all tiles: [groups, tiles, points, channels, outputs]."""
+    """The transformed filters of all tiles: [groups, tiles, points, channels, outputs]."""
     f, tile = plan.f, tile_of(of_dtype(dtype), plan.f.module.target)
     name = f"conv.winograd.pack.{dtype}"
     captured = [rhs, packed, numbers.pointer, plan.pointer]
@@ -147,9 +146,9 @@ def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Phase, plan: Windo
         inner = Env(g.module, run, name, [])
         room = inner.workspace(g, given[1].tile_room * tile.type.itemsize)
         with g.range(begin, end) as number:
-            convolution_points.pack_tile(g, tile, dtype, rhs, room, given, number)
+            direct.pack_tile(g, tile, dtype, rhs, room, given, number)
             at = g.element(target, tile.type, number * _tile_room(given[1], tile.rows))
-            transform_kernels(g, tile, room, at, given[0])
+            transform_filter(g, tile, room, at, given[0])
         inner.free(g, room)
         g.ret()
 
@@ -158,10 +157,10 @@ def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Phase, plan: Windo
     env.share(f, name, numbers.groups * plan.tiles, captured, grain)
 
 
-# --- units --------------------------------------------------------------------------------------
+# --- work items -----------------------------------------------------------------------------------
 
 
-def _run_units(env: Env, dtype: DType, pointers: list[V], records: _Records) -> None:
+def _run_work_items(env: Env, dtype: DType, pointers: list[V], records: _Records) -> None:
     plan = records[2]
     f, name = plan.f, f"conv.winograd.units.{dtype}"
     captured = [*pointers, *[record.pointer for record in records]]
@@ -172,16 +171,16 @@ def _run_units(env: Env, dtype: DType, pointers: list[V], records: _Records) -> 
         run, *given, begin, end = g.arguments
         numbers, grid, plan, frame = given[5:]
         here = Phase(g, numbers), Phase(g, grid), WindowPlan(g, plan), Frame(g, frame)
-        _Units(g, Env(g.module, run, name, []), dtype, given[:5], here).emit(begin, end)
+        _WorkItems(g, Env(g.module, run, name, []), dtype, given[:5], here).emit(begin, end)
         g.ret()
 
     rows.shared(f.module, name, VOID, parameters, build)
-    grain = up(f, UNIT_STEPS, f.maximum(plan.steps, 1))
+    grain = up(f, ITEM_STEPS, f.maximum(plan.steps, 1))
     env.share(f, name, plan.work_items * plan.channel_blocks, captured, grain)
 
 
-class _Units:
-    """Some units on one thread, under emission."""
+class _WorkItems:
+    """Some work items on one thread, under emission."""
 
     def __init__(
         self, f: Function, env: Env, dtype: DType, pointers: list[V], records: _Records
@@ -197,25 +196,25 @@ class _Units:
         plan, tile, size = self.plan, self.tile, self.tile.type.itemsize
         self.channels: Final = self.numbers.channels
         self.strip_room: Final = self.channels * (POINTS * tile.columns)
-        fitting = f.divide(f.const(_SIGNAL_BYTES // size, I64), self.strip_room)
-        tiles_of_unit = product(plan.band.values()) * plan.image_block
-        most = f.minimum(up(f, tiles_of_unit, tile.columns), _STRIPS)
+        fitting = f.divide(f.const(_INPUT_BYTES // size, I64), self.strip_room)
+        tiles_of_item = product(plan.band.values()) * plan.image_block
+        most = f.minimum(up(f, tiles_of_item, tile.columns), _STRIPS)
         self.strips: Final = f.maximum(f.minimum(fitting, most), 1)
         self.sums_room: Final = POINTS * tile.rows * tile.columns
         rooms = [
             (plan.frame_room + 63) & -64,
-            f.const((_BUNCH * POINTS + 2) * tile.columns, I64),
+            f.const((_CHANNEL_BLOCK * POINTS + 2) * tile.columns, I64),
             self.strips * self.strip_room,
             self.strips * self.sums_room,
         ]
-        table_size = f.maximum(self.channels, _BUNCH * POINTS)
+        table_size = f.maximum(self.channels, _CHANNEL_BLOCK * POINTS)
         elements = rooms[0] + rooms[1] + rooms[2] + rooms[3]
         self.room: Final = env.workspace(f, elements * size + table_size * 8)
         self.panel: Final = f.element(self.room, tile.type, rooms[0])
-        self.signal: Final = f.element(self.panel, tile.type, rooms[1])
-        self.sums: Final = f.element(self.signal, tile.type, rooms[2])
+        self.input: Final = f.element(self.panel, tile.type, rooms[1])
+        self.sums: Final = f.element(self.input, tile.type, rooms[2])
         self.panel_table: Final = f.element(self.sums, tile.type, rooms[3])
-        convolution_panel.write_table(f, tile, self.panel_table, table_size)
+        window_strips.write_table(f, tile, self.panel_table, table_size)
 
     def emit(self, begin: V, end: V) -> None:
         f, plan = self.f, self.plan
@@ -225,62 +224,60 @@ class _Units:
                 f.divide(number, plan.channel_blocks),
                 f.remainder(number, plan.channel_blocks),
             )
-            unit = convolution_units.unit_at(plan, self.grid, which, block)
+            item = tasks.work_item_at(plan, self.grid, which, block)
             with f.when(which.ne(last.get())):
                 every = (f.const(0, I64), self.channels)
-                convolution_units.fill(
-                    self.frame, self.dtype, self.grid, unit, self.lhs, self.room, every
-                )
-            self._unit(unit)
+                tasks.fill(self.frame, self.dtype, self.grid, item, self.lhs, self.room, every)
+            self._work_item(item)
             last.set(which)
         self.env.free(f, self.room)
 
-    def _unit(self, unit: Unit) -> None:
+    def _work_item(self, item: WorkItem) -> None:
         """Some strips of tiles at a time."""
-        f, tile, count = self.f, self.tile, product(unit.lengths)
-        outputs = outputs_of(self.numbers, self.plan, unit, self.result, self.flag, tile.type)
+        f, tile, count = self.f, self.tile, product(item.lengths)
+        outputs = outputs_of(self.numbers, self.plan, item, self.result, self.flag, tile.type)
         with f.range(0, count, self.strips * tile.columns) as first:
             end = f.minimum(first + self.strips * tile.columns, count)
             with f.range(first, end, tile.columns) as strip:
                 number = f.divide(strip - first, tile.columns)
-                at = f.element(self.signal, tile.type, number * self.strip_room)
-                self._transform(unit, strip, f.minimum(end - strip, tile.columns), at)
-            with f.range(0, unit.outputs, tile.rows) as output:
-                height = f.minimum(unit.outputs - output, tile.rows)
-                self._multiply(unit, output, height, first, end)
+                at = f.element(self.input, tile.type, number * self.strip_room)
+                self._transform(item, strip, f.minimum(end - strip, tile.columns), at)
+            with f.range(0, item.outputs, tile.rows) as output:
+                height = f.minimum(item.outputs - output, tile.rows)
+                self._multiply(item, output, height, first, end)
                 with f.range(first, end, tile.columns) as strip:
                     number = f.divide(strip - first, tile.columns)
                     at = f.element(self.sums, tile.type, number * self.sums_room)
                     columns = f.minimum(end - strip, tile.columns)
                     transform_sums(f, tile, at, outputs, (strip, columns), (output, height))
                 with f.when(end.eq(count)):
-                    given = (self.numbers, self.plan, self.env.run, unit, (output, height))
-                    convolution_units.follow(*given, WINDOWS)
+                    given = (self.numbers, self.plan, self.env.run, item, (output, height))
+                    tasks.follow(*given, WINDOWS)
 
-    def _transform(self, unit: Unit, first: V, count: V, target: V) -> None:
+    def _transform(self, item: WorkItem, first: V, count: V, target: V) -> None:
         """A strip of tiles, some channels at a time: [points, channels, tiles]."""
         f, tile = self.f, self.tile
-        steps = convolution_panel.steps(self.frame, self.grid, self.plan)
-        strip = convolution_panel.Strip(f, tile, self.room, unit.lengths, steps)
+        steps = window_strips.steps(self.frame, self.grid, self.plan)
+        strip = window_strips.Strip(f, tile, self.room, item.lengths, steps)
         panel = (self.panel, self.panel_table)
-        with f.range(0, self.channels, _BUNCH) as channel:
-            several = f.minimum(self.channels - channel, _BUNCH)
+        with f.range(0, self.channels, _CHANNEL_BLOCK) as channel:
+            several = f.minimum(self.channels - channel, _CHANNEL_BLOCK)
             table = f.element(self.table, I64, channel * POINTS)
             lines = strip.lines(first, count, table, several * POINTS, panel)
             at = f.element(target, tile.type, channel * tile.columns)
             wide = f.const(tile.columns, I64)
             made = Transformed(at, self.channels * tile.columns, wide)
-            transform_signal(f, tile, lines, count, made, several)
+            transform_input(f, tile, lines, count, made, several)
 
-    def _multiply(self, unit: Unit, output: V, height: V, first: V, end: V) -> None:
+    def _multiply(self, item: WorkItem, output: V, height: V, first: V, end: V) -> None:
         """The products over the channels, point by point, for the outputs of a matrix tile."""
         f, tile, plan = self.f, self.tile, self.plan
-        number = unit.group * plan.tiles + f.divide(unit.output + output, tile.rows)
+        number = item.group * plan.tiles + f.divide(item.output + output, tile.rows)
         left = f.element(self.packed, tile.type, number * _tile_room(plan, tile.rows))
         with f.range(0, POINTS) as point, f.range(first, end, tile.columns) as strip:
             which = f.divide(strip - first, tile.columns)
             place = which * self.strip_room + point * self.channels * tile.columns
-            right = f.element(self.signal, tile.type, place)
+            right = f.element(self.input, tile.type, place)
             vectors = [right, f.element(right, tile.type, tile.lanes)]
             target = which * self.sums_room + point * (tile.rows * tile.columns)
             here = Target(

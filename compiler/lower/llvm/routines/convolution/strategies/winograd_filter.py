@@ -1,9 +1,9 @@
-"""Gradients of 3x3 kernels by Winograd's minimal filtering (`winograd`).
+"""Gradients of 3x3 filters by Winograd's minimal filtering (`winograd`).
 
 Taps are those of a convolution with 3x3 windows, so many that they are the larger part. Tiles of
 2x2 taps and the 4x4 elements that they meet are transformed; the products over all tiles of all
-channels are formed point by point and their sums, in parts as in `convolution_taps`, transformed to
-3x3 windows. Infinities and NaN are treated as in `convolution_winograd`.
+channels are formed point by point and their sums, in parts as in `filter`, transformed to
+3x3 windows. Infinities and NaN are treated as in `winograd`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from weft.compiler.lower.llvm.emit.arrays import Env
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.routines.common import rows
-from weft.compiler.lower.llvm.routines.convolution import frame as convolution_frame
+from weft.compiler.lower.llvm.routines.convolution import frame as frames
 from weft.compiler.lower.llvm.routines.convolution.frame import Frame
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
     Operands,
     Phase,
     more_tasks,
     product,
-    shared_way,
+    shared_strategy,
     up,
 )
-from weft.compiler.lower.llvm.routines.convolution.strategies import filter as convolution_taps
+from weft.compiler.lower.llvm.routines.convolution.strategies import filter as filter_strategy
 from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_filter_tasks import (
     Tasks,
     WinogradFilterPlan,
@@ -38,7 +38,7 @@ from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transform
 )
 from weft.compiler.lower.llvm.routines.gemm.tiles import tile_of
 
-_UNIT_TILES: Final = 256  # of a unit, at most
+_ITEM_TILES: Final = 256  # of a work item, at most
 _PART_TILES: Final = 256  # of a part, at least
 _PARTS: Final = 32  # times groups, blocks of images and strips of outputs: no more than needed
 _PARTS_BYTES: Final = 1 << 21  # of the sums of all parts, at most
@@ -64,11 +64,11 @@ def fits(numbers: Phase) -> V:
 
 def define(module: Module, dtype: DType) -> str:
     """The function conv.winograd_taps(run, lhs, rhs, result, numbers) of a module."""
-    return shared_way(module, "winograd_taps", dtype, lambda *given: _Gradient(*given).emit())
+    return shared_strategy(module, "winograd_taps", dtype, lambda *given: _Gradient(*given).emit())
 
 
 class _Gradient:
-    """The division into parts and units, under emission."""
+    """The division into parts and work items, under emission."""
 
     def __init__(
         self, f: Function, env: Env, dtype: DType, operands: Operands, numbers: Phase
@@ -95,7 +95,7 @@ class _Gradient:
         self._finish(sums, flag)
         env.free(f, sums)
         with f.when(f.load(flag, I64).ne(0)):
-            name = convolution_taps.define(f.module, self.dtype)
+            name = filter_strategy.define(f.module, self.dtype)
             f.call(name, VOID, [env.run, *self.operands.values, self.numbers.pointer])
 
     # --- division ---
@@ -104,7 +104,7 @@ class _Gradient:
         """Rows of tiles, or channels that have few of them."""
         f, plan, numbers = self.f, self.plan, self.numbers
         high, wide = [up(f, numbers.taps[axis], WINDOWS) for axis in (1, 2)]
-        most = f.const(_UNIT_TILES, I64)
+        most = f.const(_ITEM_TILES, I64)
         plan.band[0] = 1
         plan.bands[0] = 1
         plan.band[2] = f.minimum(wide, most)
@@ -122,9 +122,9 @@ class _Gradient:
     def _describe_frame(self) -> None:
         f, plan, numbers, frame, tile = self.f, self.plan, self.numbers, self.frame, self.tile
         reach = [(plan.band[axis] * WINDOWS + (TAPS - 1)) for axis in (1, 2)]
-        convolution_frame.shape(frame, (f.const(1, I64), reach[0], reach[1]), f.const(WINDOWS, I64))
+        frames.shape(frame, (f.const(1, I64), reach[0], reach[1]), f.const(WINDOWS, I64))
         frame.inner_from = numbers.input_channel
-        frame.inner_to = convolution_frame.plane(frame)
+        frame.inner_to = frames.plane(frame)
         frame.outer_from = numbers.input_image
         frame.outer_to = plan.channel_block * frame.inner_to
         frame.end.set(numbers.input_size.values())

@@ -1,5 +1,5 @@
 """The tasks of `convolution_winograd_taps`: for a part of the tiles, some images and some outputs,
-unit by unit; and the transform of the sums.
+work item by work item; and the transform of the sums.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import Array, Env
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I1, I64, of_dtype
-from weft.compiler.lower.llvm.routines.convolution import frame as convolution_frame
-from weft.compiler.lower.llvm.routines.convolution import window_strips as convolution_panel
+from weft.compiler.lower.llvm.routines.convolution import frame as frames
+from weft.compiler.lower.llvm.routines.convolution import window_strips
 from weft.compiler.lower.llvm.routines.convolution.frame import Frame, Grid
 from weft.compiler.lower.llvm.routines.convolution.geometry import Phase, Runs, band_at, weighted
 from weft.compiler.lower.llvm.routines.convolution.records import PerAxis, Record, Word
@@ -20,7 +20,7 @@ from weft.compiler.lower.llvm.routines.convolution.strategies import winograd_tr
 from weft.compiler.lower.llvm.routines.convolution.strategies.filter_sums import Parts, finish
 from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_tiles import (
     Transformed,
-    transform_signal,
+    transform_input,
     transform_windows,
 )
 from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transforms import (
@@ -32,7 +32,7 @@ from weft.compiler.lower.llvm.routines.gemm import packing
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import multiply_rows
 from weft.compiler.lower.llvm.routines.gemm.tiles import Target, below, tile_of
 
-_BUNCH: Final = 16  # images that are transformed at a time
+_IMAGE_BLOCK: Final = 16  # images that are transformed at a time
 
 
 class WinogradFilterPlan(Record):
@@ -78,14 +78,14 @@ class Tasks:
         taps = plan.tiles * (WINDOWS * WINDOWS)
         rooms = {
             "frame": (plan.frame_room + 63) & -64,
-            "panel": f.const((_BUNCH * POINTS + 2) * tile.columns, I64),
+            "panel": f.const((_IMAGE_BLOCK * POINTS + 2) * tile.columns, I64),
             "signal": plan.image_block * plan.pitch * POINTS,
             "taps": (taps + 1 + 2 * tile.lanes) * tile.columns,
             "right": plan.tiles * (POINTS * tile.columns),
         }
         tables = {
             "lines_at": plan.image_block * POINTS,
-            "panel_at": f.const(_BUNCH * POINTS, I64),
+            "panel_at": f.const(_IMAGE_BLOCK * POINTS, I64),
             "taps_at": taps,
             "terms_at": plan.tiles,
             "rows_at": plan.image_block + tile.rows,
@@ -109,9 +109,9 @@ class Tasks:
                 rest = f.divide(rest, count)
             low = f.divide(rest * plan.work_items, plan.parts)
             high = f.divide((rest + 1) * plan.work_items, plan.parts)
-            with f.range(low, high) as unit:
-                adds = unit - low
-                self._unit(rest, found[2], found[1] * plan.image_block, found[0], unit, adds)
+            with f.range(low, high) as item:
+                adds = item - low
+                self._work_item(rest, found[2], found[1] * plan.image_block, found[0], item, adds)
         self.env.free(f, self.room)
 
     def _write_tables(self) -> None:
@@ -119,19 +119,19 @@ class Tasks:
         size = tile.type.itemsize
         side, one = f.const(SIDE, I64), f.const(1, I64)
         grid = Grid(plan.image_block, frame.outer_to, [one, side, side], [one, one, one])
-        convolution_frame.write_distances(frame, grid, self.at["lines_at"], size)
-        convolution_panel.write_table(f, tile, self.at["panel_at"], f.const(_BUNCH * POINTS, I64))
+        frames.write_distances(frame, grid, self.at["lines_at"], size)
+        window_strips.write_table(f, tile, self.at["panel_at"], f.const(_IMAGE_BLOCK * POINTS, I64))
         with f.range(0, plan.tiles) as term:
             f.store(term * size, f.element(self.at["terms_at"], I64, term))
         with f.range(0, plan.image_block + tile.rows) as row:
             inside = f.minimum(row, plan.image_block - 1)
             f.store(inside * plan.pitch * size, f.element(self.at["rows_at"], I64, row))
 
-    def _unit(self, part: V, group: V, image: V, block: V, unit: V, adds: V) -> None:
+    def _work_item(self, part: V, group: V, image: V, block: V, item: V, adds: V) -> None:
         f, numbers, plan, tile = self.f, self.numbers, self.plan, self.tile
         limits = [f.const(1, I64)]
         limits += [f.divide(numbers.taps[axis] + 1, WINDOWS) for axis in (1, 2)]
-        band, rest = band_at(plan, unit, limits)
+        band, rest = band_at(plan, item, limits)
         channel = rest * plan.channel_block
         channels = f.minimum(numbers.channels - channel, plan.channel_block)
         images = f.minimum(numbers.images - image, plan.image_block)
@@ -151,17 +151,17 @@ class Tasks:
         starts = [start * WINDOWS for start in band.starts]
         starts[0] = f.const(0, I64)
         place = place + weighted(starts, numbers.filter_stride.values())
-        kernels = f.element(self.rhs, of_dtype(self.dtype), place)
+        filter = f.element(self.rhs, of_dtype(self.dtype), place)
         row = (part * numbers.groups + group) * POINTS * numbers.images + image
         target = f.element(self.sums, tile.type, row * numbers.out_channels + output)
         with f.range(0, outputs, tile.columns) as strip:
             columns = f.minimum(outputs - strip, tile.columns)
-            moved = f.element(kernels, of_dtype(self.dtype), strip * numbers.filter_out_channel)
+            moved = f.element(filter, of_dtype(self.dtype), strip * numbers.filter_out_channel)
             self._pack(moved, columns, channels, regions, count)
             at = f.element(target, tile.type, strip)
             self._multiply(at, (images, columns), count, adds)
 
-    # --- signals ---
+    # --- inputs ---
 
     def _fill(self, group: V, images: tuple[V, V], channels: tuple[V, V], starts: list[V]) -> None:
         f, numbers, frame = self.f, self.numbers, self.frame
@@ -173,24 +173,24 @@ class Tasks:
         frame.inner = channels[1]
         place = (group * numbers.channels + channels[0]) * numbers.input_channel
         place = place + images[0] * numbers.input_image
-        signal = f.element(self.lhs, of_dtype(self.dtype), place)
-        convolution_frame.fill(f, self.tile, self.dtype, signal, self.at["frame"], frame)
+        input = f.element(self.lhs, of_dtype(self.dtype), place)
+        frames.fill(f, self.tile, self.dtype, input, self.at["frame"], frame)
 
     def _transform(self, lengths: list[V], count: V, images: V) -> None:
         """The tiles of all images: [points, images, tiles]."""
         f, tile, plan, frame = self.f, self.tile, self.plan, self.frame
         steps = [frame.inner_to, frame.pitch[1] * WINDOWS]
-        strip = convolution_panel.Strip(f, tile, self.at["frame"], lengths, steps)
+        strip = window_strips.Strip(f, tile, self.at["frame"], lengths, steps)
         panel = (self.at["panel"], self.at["panel_at"])
         apart = plan.image_block * plan.pitch
-        with f.range(0, count, tile.columns) as first, f.range(0, images, _BUNCH) as image:
+        with f.range(0, count, tile.columns) as first, f.range(0, images, _IMAGE_BLOCK) as image:
             columns = f.minimum(count - first, tile.columns)
-            several = f.minimum(images - image, _BUNCH)
+            several = f.minimum(images - image, _IMAGE_BLOCK)
             table = f.element(self.at["lines_at"], I64, image * POINTS)
             lines = strip.lines(first, columns, table, several * POINTS, panel)
             at = f.element(self.at["signal"], tile.type, image * plan.pitch + first)
             made = Transformed(at, apart, plan.pitch)
-            transform_signal(f, tile, lines, columns, made, several)
+            transform_input(f, tile, lines, columns, made, several)
 
     # --- taps ---
 
@@ -214,7 +214,7 @@ class Tasks:
                 f.store(line * bytes, f.element(self.at["taps_at"], I64, number.get() + part))
             number.set(number.get() + WINDOWS * WINDOWS)
 
-    def _pack(self, kernels: V, columns: V, channels: V, regions: list[V], count: V) -> None:
+    def _pack(self, filter: V, columns: V, channels: V, regions: list[V], count: V) -> None:
         """The transformed taps of a strip of outputs: [points, tiles, outputs]."""
         f, numbers, tile = self.f, self.numbers, self.tile
         with f.range(0, tile.columns) as column:
@@ -224,7 +224,7 @@ class Tasks:
         target = f.variable(tile.columns, I64)
         with runs.each() as further:
             source = Array(
-                f.element(kernels, of_dtype(self.dtype), further),
+                f.element(filter, of_dtype(self.dtype), further),
                 self.dtype,
                 (runs.length, columns),
                 (numbers.filter_stride[2], numbers.filter_out_channel),

@@ -1,4 +1,4 @@
-"""The transforms of `convolution_winograd` in memory: strips of tiles, kernels of a matrix tile,
+"""The transforms of `winograd` in memory: strips of tiles, filters of a matrix tile,
 and sums at their places in the result.
 """
 
@@ -19,7 +19,7 @@ from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transform
     TAPS,
     WINDOWS,
 )
-from weft.compiler.lower.llvm.routines.convolution.tasks import Unit, WindowPlan
+from weft.compiler.lower.llvm.routines.convolution.tasks import WindowPlan, WorkItem
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import Scattered
 from weft.compiler.lower.llvm.routines.gemm.tiles import Tile, below
 from weft.compiler.record import record
@@ -28,7 +28,7 @@ _ATTRIBUTES: Final = "noinline nounwind"
 _PARTS: Final = (2, 4)  # of a vector, that rows of tiles often are
 
 
-# --- signals ------------------------------------------------------------------------------------
+# --- inputs ------------------------------------------------------------------------------------
 
 
 @record
@@ -40,19 +40,19 @@ class Transformed:
     channels_apart: V
 
 
-def transform_signal(
+def transform_input(
     f: Function, tile: Tile, lines: Scattered, count: V, target: Transformed, channels: V
 ) -> None:
     """Lines of `count` tiles, 16 for each channel, transformed."""
     numbers = [target.points_apart, target.channels_apart, channels]
     given = [lines.table, *lines.vectors, target.pointer, *numbers]
     with f.otherwise(count.le(tile.lanes)) as narrow:
-        f.call(_signal_function(f, tile, 1), VOID, given)
+        f.call(_input_function(f, tile, 1), VOID, given)
         narrow.otherwise()
-        f.call(_signal_function(f, tile, 2), VOID, given)
+        f.call(_input_function(f, tile, 2), VOID, given)
 
 
-def _signal_function(f: Function, tile: Tile, width: int) -> str:
+def _input_function(f: Function, tile: Tile, width: int) -> str:
     parameters = [(x, PTR) for x in ("table", "first", "second", "target")]
     parameters += [(x, I64) for x in ("apart", "pitch", "channels")]
 
@@ -69,7 +69,7 @@ def _signal_function(f: Function, tile: Tile, width: int) -> str:
                 for row in range(SIDE)
             ]
             at = g.element(target, tile.type, channel * pitch + part * tile.lanes)
-            for number, value in enumerate(_flat(winograd.signal(d))):
+            for number, value in enumerate(_flat(winograd.input(d))):
                 g.store(value, g.element(at, tile.type, apart * number))
         g.ret()
 
@@ -85,11 +85,11 @@ def _flat(square: Sequence[Sequence[V]]) -> list[V]:
     return [value for row in square for value in row]
 
 
-# --- kernels ------------------------------------------------------------------------------------
+# --- filters ------------------------------------------------------------------------------------
 
 
-def transform_kernels(f: Function, tile: Tile, packed: V, target: V, numbers: Phase) -> None:
-    """The packed kernels of a matrix tile, [channels, taps, outputs], transformed: [points,
+def transform_filter(f: Function, tile: Tile, packed: V, target: V, numbers: Phase) -> None:
+    """The packed filters of a matrix tile, [channels, taps, outputs], transformed: [points,
     channels, outputs].
     """
     parameters = [(x, PTR) for x in ("packed", "target")]
@@ -202,7 +202,7 @@ class _Strip:
 
 @record
 class Outputs:
-    """Where the windows of a unit's tiles go; a flag tells that there were infinities or NaN."""
+    """Where the windows of an item's tiles go; a flag tells that there were infinities or NaN."""
 
     result: V
     flag: V
@@ -211,18 +211,18 @@ class Outputs:
 
 
 def outputs_of(
-    numbers: Phase, plan: WindowPlan, unit: Unit, result: V, flag: V, type: Type
+    numbers: Phase, plan: WindowPlan, item: WorkItem, result: V, flag: V, type: Type
 ) -> Outputs:
-    """The outputs of a unit in a result of elements of a type."""
+    """The outputs of a work item in a result of elements of a type."""
     f = numbers.f
     steps = numbers.result_stride.values()
-    starts = [unit.starts[0], unit.starts[1] * WINDOWS, unit.starts[2] * WINDOWS]
-    output = unit.group * numbers.out_channels + unit.output
-    place = unit.image * numbers.result_image + output * numbers.result_channel
+    starts = [item.starts[0], item.starts[1] * WINDOWS, item.starts[2] * WINDOWS]
+    output = item.group * numbers.out_channels + item.output
+    place = item.image * numbers.result_image + output * numbers.result_channel
     first = f.element(result, type, place + weighted(starts, steps))
     plane = f.select(plan.image_block.gt(1), numbers.result_image, steps[0])
     left = [numbers.out_positions[1] - starts[1], numbers.out_positions[2] - starts[2]]
-    rest = [plane, steps[1], *left, *unit.lengths[1:]]
+    rest = [plane, steps[1], *left, *item.lengths[1:]]
     return Outputs(first, flag, numbers.result_channel, rest)
 
 
