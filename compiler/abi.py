@@ -49,8 +49,12 @@ PARALLEL: Final = "weft_parallel"
 CONSTANTS: Final = "weft_constants"
 CLOCKS: Final = "weft_clocks"
 
+# How the routines of SciPy's libraries begin: their names in Fortran follow.
+SCIPY: Final = "scipy_"
+LIBRARIES: Final = {"blas": f"{SCIPY}blas_", "lapack": f"{SCIPY}lapack_"}
+
 # Memory with the words of `BlasThreads`, which all programs of a process share.
-BLAS_THREADS: Final = "scipy_openblas_threads"
+BLAS_THREADS: Final = f"{SCIPY}openblas_threads"
 
 
 class BlasThreads(IntEnum):

@@ -13,12 +13,9 @@ import importlib
 import os
 from typing import Any, Final
 
-from weft.compiler.abi import BLAS_THREADS, BlasThreads
+from weft.compiler.abi import BLAS_THREADS, LIBRARIES, BlasThreads
 
-_LIBRARIES: Final = {
-    "scipy_blas_": "scipy.linalg.cython_blas",
-    "scipy_lapack_": "scipy.linalg.cython_lapack",
-}
+_MODULES: Final = {"blas": "scipy.linalg.cython_blas", "lapack": "scipy.linalg.cython_lapack"}
 # OpenBLAS's functions for its number of threads, as SciPy's own builds call them, and others.
 _THREADS: Final = (
     "scipy_openblas_{}_num_threads",
@@ -33,9 +30,9 @@ def address(name: str) -> int:
     """Where the function of that name begins; KeyError if no library has it."""
     if name == BLAS_THREADS:
         return ctypes.addressof(_blas_threads())
-    for prefix, library in _LIBRARIES.items():
+    for library, prefix in LIBRARIES.items():
         if name.startswith(prefix):
-            return _in_capsule(_capsules(library)[name.removeprefix(prefix)])
+            return _in_capsule(_capsules(_MODULES[library])[name.removeprefix(prefix)])
     raise KeyError(name)
 
 
@@ -58,7 +55,7 @@ def _in_capsule(capsule: object) -> int:
 def _blas_threads() -> ctypes.Array[ctypes.c_int64]:
     """The words of `BlasThreads`; other libraries than OpenBLAS keep threads of their own."""
     words = (ctypes.c_int64 * len(BlasThreads))()
-    library = importlib.import_module(_LIBRARIES["scipy_blas_"])
+    library = importlib.import_module(_MODULES["blas"])
     handle = ctypes.CDLL(library.__file__)  # finds what the libraries behind it have, too
     for name in _THREADS:
         pair = [getattr(handle, name.format(verb), None) for verb in ("get", "set")]

@@ -5,7 +5,7 @@ code, and what goes with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from weft.compiler.lower.llvm.program.module import ProgramCode
 
 Array = np.ndarray[Any, Any]
-# How functions begin that are linked in.
-IMPORTS: Final = ("scipy_", "weft_gemm_", "weft_tile_", "weft_conv_")
 # Element strides of a parameter that is not row-major: 0 and 1 are known, None at run time only.
 Strides: TypeAlias = "tuple[int | None, ...]"
 
@@ -60,6 +58,7 @@ def lower(
     `products` tells how matrices are to be multiplied; `most_parts` how many texts the code may be
     divided into; a timed program counts the time of each node.
     """
+    from weft.compiler.lower.llvm import linkage
     from weft.compiler.lower.llvm.program.module import emit_program
 
     try:
@@ -79,7 +78,7 @@ def lower(
         ),
         defined=tuple(code.defined),
         late=tuple(code.is_late(result) for result in graph.results),
-        imports=tuple(name for prefix in IMPORTS for name in code.module.outside(prefix)),
+        imports=tuple(linkage.imports(code.module)),
         sites=tuple(code.sites),
         hosts=tuple(_host_call(site.op) for site in code.hosts),
         in_place={number: program.donated[number] for number in program.plan.in_place},

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +24,7 @@ from weft.runtime.threads import Pool
 
 if TYPE_CHECKING:
     from weft.compiler.ir.graph import Graph, Op
+    from weft.compiler.lower.llvm.emit.function import Module
 
 STUB: Final = "stub"
 POOL: Final = "pool"
@@ -32,7 +32,6 @@ PRODUCTS: Final = "products "
 CONVOLUTIONS: Final = "convolutions "
 # Multiplications of a product from which it is likely to call shared code.
 LARGE_PRODUCT: Final = 1 << 15
-_TILES: Final = re.compile(r"^(define|declare) .*@(weft_tile_\w+)\(", re.MULTILINE)
 
 
 @functools.cache
@@ -77,13 +76,14 @@ def caller() -> Caller:
 
 
 def support(name: str) -> int:
-    """The address of a function that programs import: `weft_<what>_<dtype>`, perhaps with more
-    behind it, or one of BLAS or LAPACK.
-    """
-    if not name.startswith("weft_"):
+    """The address of a function that programs import: of shared code, or of BLAS or LAPACK."""
+    from weft.compiler.lower.llvm import linkage
+
+    shared = linkage.shared(name)
+    if shared is None:
         return symbols.address(name)
-    _, what, dtype, *_ = name.split("_")
-    return _linked(f"{CONVOLUTIONS if what == 'conv' else PRODUCTS}{dtype}").address(name)
+    kind = CONVOLUTIONS if shared.is_convolution else PRODUCTS
+    return _linked(f"{kind}{shared.dtypes}").address(name)
 
 
 @functools.cache
@@ -152,10 +152,7 @@ class _Shared:
 
     @classmethod
     def made(cls, name: str) -> _Shared:
-        texts, exports = _texts(name)
-        tiles = {word: None for text in texts for word in _TILES.findall(text)}
-        own = {name for kind, name in tiles if kind == "define"}
-        needed = [name for kind, name in tiles if name not in own]
+        texts, exports, needed = _texts(name)
         shared = cls(exports, needed, compile_texts(texts))
         key = _shared_key(name)
         if key is not None:
@@ -182,29 +179,33 @@ def _shared_key(name: str) -> str | None:
     return None if made_of is None else _key(repr(made_of), name)
 
 
-def _texts(name: str) -> tuple[list[str], list[str]]:
-    """The LLVM texts of shared code, and the functions that it is known by."""
+def _texts(name: str) -> tuple[list[str], list[str], list[str]]:
+    """The LLVM texts of shared code, the functions that it is known by, and those it needs."""
+    from weft.compiler.lower.llvm import linkage
     from weft.compiler.lower.llvm.machine import host
 
     if name == STUB:
         from weft.compiler.lower.llvm.support.stub import stub_text
 
-        return [stub_text(host().triple)], []
+        return [stub_text(host().triple)], [], []
     if name == POOL:
         from weft.compiler.lower.llvm.support.pool import pool_text
 
-        return [pool_text(host().triple)], []
+        return [pool_text(host().triple)], [], []
+    module: Module
     if name.startswith(PRODUCTS):
-        from weft.compiler.lower.llvm.routines.gemm import gemm
+        from weft.compiler.lower.llvm.routines.gemm import kinds
+        from weft.compiler.lower.llvm.routines.gemm.gemm import module_of
 
-        kind = gemm.KINDS[name.removeprefix(PRODUCTS)]
-        return gemm.module_of(kind).texts(available_cores()), list(kind.exports)
-    from weft.compiler.ir.dtypes import named
-    from weft.compiler.lower.llvm.routines.convolution import entry as convolution_phases
+        kind = kinds.KINDS[name.removeprefix(PRODUCTS)]
+        module, exports = module_of(kind), kind.exports(host())
+    else:
+        from weft.compiler.ir.dtypes import named
+        from weft.compiler.lower.llvm.routines.convolution import entry
 
-    dtype = named(name.removeprefix(CONVOLUTIONS))
-    module = convolution_phases.module_of(dtype)
-    return module.texts(available_cores()), convolution_phases.exports(dtype)
+        dtype = named(name.removeprefix(CONVOLUTIONS))
+        module, exports = entry.module_of(dtype), entry.exports(dtype)
+    return module.texts(available_cores()), exports, linkage.imports(module)
 
 
 _begun: Final[dict[str, Later[_Shared]]] = {}

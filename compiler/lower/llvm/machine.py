@@ -1,4 +1,4 @@
-"""From LLVM text to object code for this machine: the target, the optimisation passes, emission."""
+"""From LLVM text to object code for a target: the optimisation passes, and emission."""
 
 from __future__ import annotations
 
@@ -8,43 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from weft.compiler.record import record
-
-
-@record
-class Target:
-    """The machine that code is made for: its name in LLVM, its features, its vector registers."""
-
-    triple: str
-    cpu: str
-    features: str
-    vector_bytes: int
-
-    @property
-    def key(self) -> str:
-        """What object code depends on beside its text."""
-        import llvmlite.binding as llvm
-
-        version = ".".join(map(str, llvm.llvm_version_info))
-        return f"{self.triple} {self.cpu} {self.features} llvm {version}"
-
-    def lanes(self, bits: int) -> int:
-        """How many elements of this width one vector register holds."""
-        return max(self.vector_bytes * 8 // bits, 1)
-
-
-@functools.cache
-def host() -> Target:
-    """This machine."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    found = llvm.get_host_cpu_features()
-    width = (
-        64 if found.get("avx512f") and found.get("avx512dq") else 32 if found.get("avx2") else 16
-    )
-    return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), found.flatten(), width)
+from weft.compiler.lower.llvm.target import Target as Target
+from weft.compiler.lower.llvm.target import host as host
 
 
 def target_machine(target: Target) -> Any:

@@ -19,6 +19,7 @@ from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.machine import compile_text, host
 from weft.compiler.lower.llvm.routines.convolution import entry as convolution_phases
 from weft.compiler.lower.llvm.routines.gemm import gemm
+from weft.compiler.lower.llvm.routines.gemm.kinds import KINDS
 from weft.runtime.native import Library
 
 NDArray = np.ndarray[Any, Any]
@@ -32,8 +33,8 @@ def link(module: Module, name: str, imports: dict[str, int] | None = None) -> tu
         if module.outside(convolution_phases.symbol(dtype_)):
             symbol, library = _convolution(dtype_, imports)
             imports[symbol] = library.address(symbol)
-    for kind in reversed(gemm.KINDS.values()):  # programs are linked to these; here they are inside
-        if any(module.outside(export) for export in kind.exports):
+    for kind in reversed(KINDS.values()):  # programs are linked to these; here they are inside
+        if any(module.outside(export) for export in kind.exports(module.target)):
             gemm.define(module, kind)
     library = Library(compile_text(module.text()), [name], imports)
     return library, library.address(name)

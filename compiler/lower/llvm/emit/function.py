@@ -30,15 +30,7 @@ from weft.compiler.lower.llvm.emit.types import I1, I8, I64, PTR, VOID, Type, el
 from weft.compiler.lower.llvm.emit.value import Operand as Operand
 from weft.compiler.lower.llvm.emit.value import V as V
 from weft.compiler.lower.llvm.emit.value import Variable as Variable
-
-INLINED: Final = "alwaysinline"
-# Calls of a function of numbers, or of vectors, up to which it takes their place: beyond, code
-# outgrows the instruction cache (measured on loops with 60 sines), or takes long to compile.
-MOST_INLINED: Final = (32, 256)
-# Code that runs once per kernel is not optimised in modules of more lines than this, where it took
-# a quarter of LLVM's time.
-LARGE: Final = 1000
-UNOPTIMISED: Final = "noinline optnone"
+from weft.compiler.lower.llvm.target import Target, host
 
 _COMPARE: Final = {
     "eq": ("oeq", "eq", "eq"),
@@ -514,12 +506,19 @@ class Function:
 class Module:
     """Functions, declarations and constant data that are compiled together."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: Target | None = None) -> None:
+        """For a machine; for this one unless told."""
+        self._target = target
         self.functions: dict[str, Function] = {}
         self._declarations: dict[str, str] = {}
         self._data: dict[bytes, str] = {}
         self._globals: list[str] = []
         self.calls: Counter[str] = Counter()
+
+    @property
+    def target(self) -> Target:
+        """The machine that the code is for."""
+        return self._target or host()
 
     def function(
         self, name: str, result: Type, parameters: Sequence[tuple[str, Type]], **options: Any
@@ -581,16 +580,6 @@ class Module:
         """The module in up to `most` parts, which can be compiled at the same time and are linked
         together.
         """
-        self._settle()
+        parts.settle(self.functions, self.calls)
         outside = {n: text for n, text in self._declarations.items() if n not in self.functions}
         return parts.texts(list(self.functions.values()), outside, self._globals, most)
-
-    def _settle(self) -> None:
-        """Decide which functions are inlined, and which are not worth optimising."""
-        is_large = sum(function.length for function in self.functions.values()) > LARGE
-        for name, function in self.functions.items():
-            most = MOST_INLINED[function.result.lanes > 0]
-            if function.attributes == INLINED and self.calls[name] > most:
-                function.attributes = "noinline"
-            if is_large and function.is_glue and not function.has_loops:
-                function.attributes = UNOPTIMISED

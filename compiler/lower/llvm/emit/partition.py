@@ -13,8 +13,28 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.emit.function import Function
 
+INLINED: Final = "alwaysinline"
+# Calls of a function of numbers, or of vectors, up to which it takes their place: beyond, code
+# outgrows the instruction cache (measured on loops with 60 sines), or takes long to compile.
+MOST_INLINED: Final = (32, 256)
+# Code that runs once per kernel is not optimised in modules of more lines than this, where it took
+# a quarter of LLVM's time.
+LARGE: Final = 1000
+UNOPTIMISED: Final = "noinline optnone"
+
 LEAST_LINES: Final = 600  # of a part: less is compiled in no time
 _REFERENCE: Final = re.compile(r"@([\w.]+)")
+
+
+def settle(functions: Mapping[str, Function], calls: Mapping[str, int]) -> None:
+    """Decide which functions are inlined, and which are not worth optimising."""
+    is_large = sum(function.length for function in functions.values()) > LARGE
+    for name, function in functions.items():
+        most = MOST_INLINED[function.result.lanes > 0]
+        if function.attributes == INLINED and calls[name] > most:
+            function.attributes = "noinline"
+        if is_large and function.is_glue and not function.has_loops:
+            function.attributes = UNOPTIMISED
 
 
 def texts(

@@ -13,6 +13,7 @@ from weft.compiler.loops.vectorise import crosses
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I32, I64, of_dtype
+from weft.compiler.lower.llvm.emit.vectors import transpose
 from weft.compiler.lower.llvm.kernels.scope import Scope
 
 if TYPE_CHECKING:
@@ -65,22 +66,3 @@ def _turned(body: Body, scope: Scope, entry: Entry, count: V, mask: V) -> list[V
         place = f.add(f.const(address.base, I64), f.mul(inside, address.step))
         rows.append(memory.load_lanes(f, f.element(pointer, type, place), type, mask))
     return transpose(f, rows)
-
-
-def transpose(f: Function, rows: list[V]) -> list[V]:
-    """A square of vectors with rows and columns exchanged, in log2 steps of pairwise exchanges."""
-    lanes = len(rows)
-    width = 1
-    while width < lanes:
-        made = list(rows)
-        for one in range(lanes):
-            if one & width:
-                continue
-            other = one | width
-            low = [lane if not lane & width else lane - width + lanes for lane in range(lanes)]
-            high = [lane + width if not lane & width else lane + lanes for lane in range(lanes)]
-            made[one] = f.shuffle(rows[one], rows[other], low)
-            made[other] = f.shuffle(rows[one], rows[other], high)
-        rows = made
-        width *= 2
-    return rows

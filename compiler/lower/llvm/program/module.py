@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.compiler.abi import BLAS_THREADS, CLOCKS, PARALLEL, Run
+from weft.compiler.abi import CLOCKS, Run
 from weft.compiler.artifact import Site
 from weft.compiler.ir import dims
 from weft.compiler.ir.graph import Constant, Graph, Op, Value
@@ -26,6 +26,7 @@ from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.program import LoopProgram
 from weft.compiler.loops.schedule import KernelCase, Schedule
 from weft.compiler.lower.choice import Products
+from weft.compiler.lower.llvm import linkage
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
@@ -92,8 +93,7 @@ class ProgramCode:
     @property
     def has_parallel_code(self) -> bool:
         """Whether something in it may use several threads, code that is linked in included."""
-        names = (PARALLEL, "weft_gemm_", "weft_conv_", BLAS_THREADS)
-        return any(self.module.outside(name) for name in names)
+        return linkage.has_parallel_code(self.module)
 
     @property
     def defined(self) -> list[str]:

@@ -7,8 +7,6 @@ a library function that no process of ours has, or use an instruction that flush
 
 from __future__ import annotations
 
-import functools
-
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import BF16, F16, F32, F64, U16, U32, U64, Type
 
@@ -18,24 +16,13 @@ def is_half(type: Type) -> bool:
     return type.is_float and type.bits == 16
 
 
-@functools.cache
-def has_instructions() -> bool:
-    """Whether this machine converts between f16 and f32 itself."""
-    from weft.compiler.lower.llvm.machine import host
-
-    machine = host()
-    if machine.triple.startswith(("aarch64", "arm64")):
-        return True
-    return machine.triple.startswith("x86_64") and "+f16c" in machine.features.split(",")
-
-
 def widen(f: Function, x: V) -> V:
     """An f16 or bf16 as f32, which is exact; other types stay as they are."""
     if not is_half(x.type):
         return x
     if x.type.element is BF16:
         return (x.bits(U16).to(U32) << 16).bits(F32)
-    return x.to(F32) if has_instructions() else widen_bits(f, x)
+    return x.to(F32) if f.module.target.converts_halves else widen_bits(f, x)
 
 
 def narrow(f: Function, x: V, type: Type) -> V:
@@ -43,7 +30,7 @@ def narrow(f: Function, x: V, type: Type) -> V:
     x = _without_tail(f, x).to(F32) if x.type.element is F64 else x
     if type.element is BF16:
         return _narrow_bfloat(f, x)
-    return x.to(F16) if has_instructions() else narrow_bits(f, x)
+    return x.to(F16) if f.module.target.converts_halves else narrow_bits(f, x)
 
 
 def narrow_integer(f: Function, x: V, type: Type) -> V:

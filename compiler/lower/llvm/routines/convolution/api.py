@@ -1,8 +1,8 @@
-"""Convolution: which way each is computed.
+"""Convolution: by which strategy each is computed.
 
 Convolutions with windows of one element are products of matrices as they stand. Those of real
-floats call a function that is compiled once and serves all sizes (`convolution_phases`); all others
-are written out for their dtype and rank (`convolution_panels`).
+floats call a function that is compiled once and serves all sizes (`entry`); all others
+are written out for their dtype and rank (`panels`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,22 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from weft.compiler.ir.graph import Op
-from weft.compiler.lower.llvm.emit.arrays import Array, Env, contiguous, dot, product, times
+from weft.compiler.lower.llvm.emit.arrays import (
+    Array,
+    Env,
+    Follower,
+    contiguous,
+    dot,
+    product,
+    times,
+)
 from weft.compiler.lower.llvm.emit.function import Function, Operand
 from weft.compiler.lower.llvm.emit.types import PTR, VOID
 from weft.compiler.lower.llvm.routines import Routine
 from weft.compiler.lower.llvm.routines.common import rows, sizes
-from weft.compiler.lower.llvm.routines.convolution import entry as convolution_phases
-from weft.compiler.lower.llvm.routines.convolution.geometry import AXES, GIVEN, Record
+from weft.compiler.lower.llvm.routines.convolution import entry
+from weft.compiler.lower.llvm.routines.convolution.geometry import Convolution
+from weft.compiler.lower.llvm.routines.convolution.records import AXES
 from weft.compiler.lower.llvm.routines.convolution.strategies.panels import Axis, Panels
 from weft.compiler.lower.llvm.routines.gemm import contraction
 
@@ -30,17 +39,17 @@ def _emit(f: Function, env: Env, op: Op, operands: list[Array], results: list[Ar
         lhs, rhs, result = [_one_more_axis(array) for array in (lhs, rhs, result)]
         axes = [Axis(1, 1, 1, 0, 1, 1, 1)]
     groups = env.size(op.attributes["groups"])
-    signal, kernels, made = _grouped(f, lhs, rhs, result, groups)
+    input, filter, made = _grouped(f, lhs, rhs, result, groups)
     if _is_pointwise(f, axes):
         # Such windows crop at most: the first one lies on element -low.
         starts = [sizes.minus(f, 0, axis.low) for axis in axes]
-        cropped = signal.moved(f, dot(f, starts, signal.strides[3:]))
-        if _multiply_points(f, env, cropped, kernels, made):
+        cropped = input.moved(f, dot(f, starts, input.strides[3:]))
+        if _multiply_points(f, env, cropped, filter, made):
             return
-    if result.dtype in convolution_phases.DTYPES and len(axes) <= AXES:
-        _call(f, env, signal, kernels, made, axes)
+    if result.dtype in entry.DTYPES and len(axes) <= AXES:
+        _call(f, env, input, filter, made, axes)
         return
-    Panels(f, env, signal, kernels, made, axes).emit()
+    Panels(f, env, input, filter, made, axes).emit()
     if env.follower is not None:
         planes, columns = [product(f, shape) for shape in (made.shape[:3], made.shape[3:])]
         parts = env.follower.parts
@@ -72,25 +81,25 @@ def _one_more_axis(array: Array) -> Array:
 def _grouped(
     f: Function, lhs: Array, rhs: Array, result: Array, groups: Operand
 ) -> tuple[Array, Array, Array]:
-    """The signal as [N, groups, channels, *spatial], the kernels as [N, groups, outputs, channels,
+    """The input as [N, groups, channels, *spatial], the filters as [N, groups, outputs, channels,
     *spatial] (the same ones for all N), the result as [N, groups, outputs, *spatial].
     """
     channels, outputs = rhs.shape[1], sizes.floor_divide(f, rhs.shape[0], groups)
     per_group = times(f, lhs.strides[1], channels)
-    signal = Array(
+    input = Array(
         lhs.pointer,
         lhs.dtype,
         (lhs.shape[0], groups, channels, *lhs.shape[2:]),
         (lhs.strides[0], per_group, *lhs.strides[1:]),
     )
-    kernels = Array(
+    filter = Array(
         rhs.pointer,
         rhs.dtype,
         (lhs.shape[0], groups, outputs, *rhs.shape[1:]),
         (0, times(f, rhs.strides[0], outputs), *rhs.strides),
     )
     shape = (lhs.shape[0], groups, outputs, *result.shape[2:])
-    return signal, kernels, contiguous(f, result.pointer, result.dtype, shape)
+    return input, filter, contiguous(f, result.pointer, result.dtype, shape)
 
 
 # --- windows of one element ---------------------------------------------------------------------
@@ -103,19 +112,17 @@ def _is_pointwise(f: Function, axes: Sequence[Axis]) -> bool:
     )
 
 
-def _multiply_points(f: Function, env: Env, signal: Array, kernels: Array, made: Array) -> bool:
+def _multiply_points(f: Function, env: Env, input: Array, filter: Array, made: Array) -> bool:
     """The products [outputs, channels] times [channels, points], if the points are known to lie
     behind each other; whether they were.
     """
-    shape, (strides,) = sizes.coalesced(made.shape[3:], [signal.strides[3:]])
+    shape, (strides,) = sizes.coalesced(made.shape[3:], [input.strides[3:]])
     if len(shape) > 1:
         return False
     points = product(f, shape)
     step = strides[0] if strides else 1
-    flat = Array(
-        signal.pointer, signal.dtype, (*signal.shape[:3], points), (*signal.strides[:3], step)
-    )
-    matrix = Array(kernels.pointer, kernels.dtype, kernels.shape[:4], kernels.strides[:4])
+    flat = Array(input.pointer, input.dtype, (*input.shape[:3], points), (*input.strides[:3], step))
+    matrix = Array(filter.pointer, filter.dtype, filter.shape[:4], filter.strides[:4])
     target = contiguous(f, made.pointer, made.dtype, (*made.shape[:3], points))
     contraction.multiply_batch(f, env, matrix, flat, target, env.follower)
     return True
@@ -125,53 +132,50 @@ def _multiply_points(f: Function, env: Env, signal: Array, kernels: Array, made:
 
 
 def _call(
-    f: Function, env: Env, signal: Array, kernels: Array, made: Array, axes: Sequence[Axis]
+    f: Function, env: Env, input: Array, filter: Array, made: Array, axes: Sequence[Axis]
 ) -> None:
     """Call the function for all sizes, with what it is to know."""
-    record = Record(f, GIVEN)
-    known: dict[str, Operand] = {
-        "images": made.shape[0],
-        "groups": made.shape[1],
-        "channels": signal.shape[2],
-        "outputs": made.shape[2],
-        "lhs_image": signal.strides[0],
-        "lhs_channel": signal.strides[2],
-        "rhs_output": kernels.strides[2],
-        "rhs_channel": kernels.strides[3],
-        "result_image": times(f, made.strides[0], 1),
-        "result_output": made.strides[2],
-    }
-    for name, value in known.items():
-        record[name] = value
-    for name in ("task", "data"):
-        pointer = f.const(0, PTR) if env.follower is None else getattr(env.follower, name)
-        f.store(pointer, record.at(name))
-    record["parts"] = 1 if env.follower is None else env.follower.parts
+    record = Convolution(f)
+    record.images = made.shape[0]
+    record.groups = made.shape[1]
+    record.channels = input.shape[2]
+    record.out_channels = made.shape[2]
+    record.input_image = input.strides[0]
+    record.input_channel = input.strides[2]
+    record.filter_out_channel = filter.strides[2]
+    record.filter_channel = filter.strides[3]
+    record.result_image = times(f, made.strides[0], 1)
+    record.result_channel = made.strides[2]
+    follower = env.follower or Follower(f.const(0, PTR), f.const(0, PTR))
+    f.store(follower.task, record.at(Convolution.task.position))
+    f.store(follower.data, record.at(Convolution.data.position))
+    record.parts = follower.parts
     missing = AXES - len(axes)
-    for number, axis in enumerate([_NO_AXIS] * missing + list(axes)):
-        place = number - missing
-        strides: list[Operand] = [0, 0, 0]
-        if place >= 0:
-            strides = [signal.strides[3 + place], kernels.strides[4 + place]]
-            strides.append(made.strides[3 + place])
-        given: dict[str, Operand] = {
-            "size": axis.size,
-            "taps": axis.taps,
-            "count": axis.count,
-            "low": axis.low,
-            "stride": axis.stride,
-            "holes": axis.base_dilation,
-            "dilation": axis.dilation,
-            "lhs": strides[0],
-            "rhs": strides[1],
-            "result": strides[2] if place >= 0 else made.strides[2],
-            "phases": axis.base_dilation // math.gcd(axis.stride, axis.base_dilation),
-            "every": axis.base_dilation // math.gcd(axis.dilation, axis.base_dilation),
-        }
-        for name, value in given.items():
-            record[f"{name}{number}"] = value
-    pointers = [env.run, signal.pointer, kernels.pointer, made.pointer, record.pointer]
-    f.call(convolution_phases.symbol(made.dtype), VOID, pointers)
+    for number in range(missing):
+        _set_axis(record, number, _NO_AXIS, (0, 0, made.strides[2]))
+    for place, axis in enumerate(axes):
+        strides = (input.strides[3 + place], filter.strides[4 + place], made.strides[3 + place])
+        _set_axis(record, missing + place, axis, strides)
+    pointers = [env.run, input.pointer, filter.pointer, made.pointer, record.pointer]
+    f.call(entry.symbol(made.dtype), VOID, pointers)
+
+
+def _set_axis(
+    record: Convolution, number: int, axis: Axis, strides: tuple[Operand, Operand, Operand]
+) -> None:
+    """Fill in an axis; the strides are those of the three arrays along it."""
+    record.input_size[number] = axis.size
+    record.taps[number] = axis.taps
+    record.out_positions[number] = axis.count
+    record.padding[number] = axis.low
+    record.stride[number] = axis.stride
+    record.input_dilation[number] = axis.base_dilation
+    record.dilation[number] = axis.dilation
+    record.input_stride[number] = strides[0]
+    record.filter_stride[number] = strides[1]
+    record.result_stride[number] = strides[2]
+    record.phases[number] = axis.base_dilation // math.gcd(axis.stride, axis.base_dilation)
+    record.tap_step[number] = axis.base_dilation // math.gcd(axis.dilation, axis.base_dilation)
 
 
 _NO_AXIS: Final = Axis(1, 1, 1, 0, 1, 1, 1)

@@ -1,14 +1,10 @@
-"""The numbers of a convolution as native code passes them on: sizes, strides, how windows lie.
-
-The code of convolutions is compiled once and serves all sizes, so everything that it is to know is
-in memory, in records of i64 words with names.
-"""
+"""The geometry of a convolution as native code passes it on: sizes, strides, how windows lie."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Protocol
 
 from weft.compiler.abi import Run
 from weft.compiler.ir.dtypes import DType
@@ -16,83 +12,73 @@ from weft.compiler.lower.llvm.emit.arrays import Env, Follower
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
 from weft.compiler.lower.llvm.routines.common import rows
+from weft.compiler.lower.llvm.routines.convolution.records import AXES, Axes, PerAxis, Record, Word
 from weft.compiler.record import record
 
-AXES: Final = 3  # spatial axes; signals with fewer have axes of size 1 in front
 
-_COUNTS: Final = ("images", "groups", "channels", "outputs")  # the last two are those of one group
-_STRIDES: Final = (
-    "lhs_image",
-    "lhs_channel",
-    "rhs_output",
-    "rhs_channel",
-    "result_image",
-    "result_output",
-)
-AXIS: Final = (
-    "size",  # of the signal
-    "taps",
-    "count",  # of windows
-    "low",  # padding in front
-    "stride",
-    "holes",  # distance of the signal's elements from each other: its dilation
-    "dilation",  # of the taps
-    "lhs",  # strides of the three arrays
-    "rhs",
-    "result",
-)
-# Who goes on with planes that are done (a function and its data, or 0), into how many lines it
-# divides each, or 1, and whether the code that ran last has called it.
-_FOLLOWER: Final = ("task", "data", "parts", "is_followed")
-PLAIN: Final = (
-    *_COUNTS,
-    *_STRIDES,
-    *_FOLLOWER,
-    *[f"{name}{axis}" for axis in range(AXES) for name in AXIS],
-)
-# What is known where a convolution is called: also how many phases its windows have, and every
-# how many-th tap those of a phase meet.
-GIVEN: Final = (*PLAIN, *[f"{x}{axis}" for axis in range(AXES) for x in ("phases", "every")])
-# And of one phase: also whether taps are numbered from the last one, as they lie in memory.
-NUMBERS: Final = (*PLAIN, *[f"is_turned{axis}" for axis in range(AXES)])
+class Geometry(Record):
+    """The sizes and strides of a convolution, and how its windows lie; strides count elements.
+    Channels are those of one group.
+    """
+
+    images = Word()
+    groups = Word()
+    channels = Word()
+    out_channels = Word()
+    input_image = Word()  # strides of the three arrays
+    input_channel = Word()
+    filter_out_channel = Word()
+    filter_channel = Word()
+    result_image = Word()
+    result_channel = Word()
+    task = Word()  # who goes on with planes that are done, a function and its data, or 0
+    data = Word()
+    parts = Word()  # into how many lines it divides each plane, or 1
+    is_followed = Word()  # whether the code that ran last has called it
+    input_size = PerAxis()
+    taps = PerAxis()
+    out_positions = PerAxis()
+    padding = PerAxis()  # in front
+    stride = PerAxis()
+    input_dilation = PerAxis()  # distance of the input's elements from each other
+    dilation = PerAxis()  # of the taps
+    input_stride = PerAxis()  # strides of the three arrays
+    filter_stride = PerAxis()
+    result_stride = PerAxis()
 
 
-class Record:
-    """Named words in memory."""
+class Convolution(Geometry):
+    """What is known where a convolution is called: also how many phases its windows have, and every
+    how many-th tap those of a phase meet.
+    """
 
-    def __init__(self, f: Function, names: Sequence[str], pointer: V | None = None) -> None:
-        """At an address, or on the stack of the function."""
-        self.f: Final = f
-        self.names: Final = tuple(names)
-        self.pointer: Final = pointer or f.stack(I64, len(self.names), align=8)
-
-    def at(self, name: str) -> V:
-        """The address of a word."""
-        return self.f.element(self.pointer, I64, self.names.index(name))
-
-    def __getitem__(self, name: str) -> V:
-        return self.f.load(self.at(name), I64)
-
-    def __setitem__(self, name: str, value: Operand) -> None:
-        self.f.store(self.f.const(value, I64), self.at(name))
-
-    def axis(self, name: str) -> list[V]:
-        """A number of each axis."""
-        return [self[f"{name}{axis}"] for axis in range(AXES)]
-
-    def set_axis(self, name: str, values: Sequence[Operand]) -> None:
-        for axis, value in enumerate(values):
-            self[f"{name}{axis}"] = value
-
-    def copy_from(self, other: Record) -> None:
-        for name in other.names:
-            self[name] = other[name]
+    phases = PerAxis()
+    tap_step = PerAxis()
 
 
-def follower_of(numbers: Record) -> Follower:
+class Phase(Geometry):
+    """A phase, whose input is not dilated: also whether taps are numbered from the last one, as
+    they lie in memory.
+    """
+
+    is_reversed = PerAxis()
+
+
+class Banded(Protocol):
+    """A plan that divides axes into bands: the positions of a band, and how many there are."""
+
+    @property
+    def f(self) -> Function: ...
+    @property
+    def band(self) -> Axes: ...
+    @property
+    def bands(self) -> Axes: ...
+
+
+def follower_of(numbers: Geometry) -> Follower:
     """Who goes on with planes, if there is a task."""
-    f = numbers.f
-    task, data = [f.load(numbers.at(name), PTR) for name in ("task", "data")]
+    words = (Geometry.task, Geometry.data)
+    task, data = [numbers.load(word.position, PTR) for word in words]
     return Follower(task, data)
 
 
@@ -152,13 +138,13 @@ class Band:
     lengths: list[V]
 
 
-def band_at(plan: Record, number: V, sizes: list[V]) -> tuple[Band, V]:
+def band_at(plan: Banded, number: V, sizes: list[V]) -> tuple[Band, V]:
     """The band of a number, of those that a plan divides axes of these sizes into; and the number
     of what has so many bands.
     """
     f, starts, lengths = plan.f, list(sizes), list(sizes)
     for axis in reversed(range(AXES)):
-        bands, length = plan[f"bands{axis}"], plan[f"band{axis}"]
+        bands, length = plan.bands[axis], plan.band[axis]
         starts[axis] = f.remainder(number, bands) * length
         lengths[axis] = f.minimum(sizes[axis] - starts[axis], length)
         number = f.divide(number, bands)
@@ -166,14 +152,14 @@ def band_at(plan: Record, number: V, sizes: list[V]) -> tuple[Band, V]:
 
 
 class Runs:
-    """Taps of kernels that follow each other in memory, for some channels: the taps of all of these
+    """Taps of filters that follow each other in memory, for some channels: the taps of all of these
     channels, of one, of a plane, or of a row; `lengths` tells how many there are along each axis.
     """
 
-    def __init__(self, f: Function, numbers: Record, lengths: list[V], channels: V) -> None:
+    def __init__(self, f: Function, numbers: Phase, lengths: list[V], channels: V) -> None:
         self.f: Final = f
-        self.channel_step: Final = numbers["rhs_channel"]
-        taps, steps = numbers.axis("taps"), numbers.axis("rhs")
+        self.channel_step: Final = numbers.filter_channel
+        taps, steps = numbers.taps.values(), numbers.filter_stride.values()
         row, plane = taps[2] * steps[2], taps[1] * taps[2] * steps[2]
         # The step of an axis with one tap is never taken, whatever it is.
         rows = (steps[1].eq(row) | taps[1].eq(1)) & lengths[2].eq(taps[2])
@@ -198,20 +184,20 @@ class Runs:
             yield c * self.channel_step + z * self.steps[0] + y * self.steps[1]
 
 
-def shared_way(
+def shared_strategy(
     module: Module,
-    way: str,
+    strategy: str,
     dtype: DType,
-    emit: Callable[[Function, Env, DType, Operands, Record], None],
+    emit: Callable[[Function, Env, DType, Operands, Phase], None],
 ) -> str:
-    """The function conv.<way>(run, lhs, rhs, result, numbers) of a module, made once."""
-    name = f"conv.{way}.{dtype}"
+    """The function conv.<strategy>(run, lhs, rhs, result, numbers) of a module, made once."""
+    name = f"conv.{strategy}.{dtype}"
     parameters = [(x, PTR) for x in ("run", "lhs", "rhs", "result", "numbers")]
 
     def build(f: Function) -> None:
         run, lhs, rhs, result, numbers = f.arguments
         env = Env(module, run, name, [])
-        emit(f, env, dtype, Operands(lhs, rhs, result), Record(f, NUMBERS, numbers))
+        emit(f, env, dtype, Operands(lhs, rhs, result), Phase(f, numbers))
         f.ret()
 
     return rows.shared(module, name, VOID, parameters, build, "noinline nounwind")

@@ -13,7 +13,9 @@ from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I16, I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.common.elements import converted, working
-from weft.compiler.lower.llvm.routines.convolution.geometry import Record
+from weft.compiler.lower.llvm.routines.convolution.frame import Frame
+from weft.compiler.lower.llvm.routines.convolution.geometry import Phase
+from weft.compiler.lower.llvm.routines.convolution.tasks import WindowPlan
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import Scattered
 from weft.compiler.lower.llvm.routines.gemm.tiles import Tile, below
 
@@ -26,11 +28,11 @@ def write_table(f: Function, tile: Tile, table: V, count: V) -> None:
         f.store(line * (tile.columns * tile.type.itemsize), f.element(table, I64, line))
 
 
-def steps(frame: Record, numbers: Record, plan: Record) -> list[V]:
+def steps(frame: Frame, numbers: Phase, plan: WindowPlan) -> list[V]:
     """How far apart the windows of planes, or images in their place, and of rows are in a frame."""
-    plane = numbers["stride0"] * frame["pitch0"]
-    plane = frame.f.select(plan["bunch"].gt(1), frame["inner_to"], plane)
-    return [plane, numbers["stride1"] * frame["pitch1"]]
+    plane = numbers.stride[0] * frame.pitch[0]
+    plane = frame.f.select(plan.image_block.gt(1), frame.inner_to, plane)
+    return [plane, numbers.stride[1] * frame.pitch[1]]
 
 
 class Strip:
@@ -180,14 +182,14 @@ def spread(
     pointers: tuple[V, V],
     lengths: list[V],
     outputs: V,
-    numbers: Record,
-    plan: Record,
+    numbers: Phase,
+    plan: WindowPlan,
 ) -> None:
-    """Copy the sums of a unit to places in the result that do not follow each other."""
+    """Copy the sums of a work item to places in the result that do not follow each other."""
     name = f"conv.spread.{dtype}"
-    plane, row, column = numbers.axis("result")
-    plane = f.select(plan["bunch"].gt(1), numbers["result_image"], plane)
-    given = [outputs, *lengths, numbers["result_output"], plane, row, column]
+    plane, row, column = numbers.result_stride.values()
+    plane = f.select(plan.image_block.gt(1), numbers.result_image, plane)
+    given = [outputs, *lengths, numbers.result_channel, plane, row, column]
     parameters = [("made", PTR), ("result", PTR)]
     parameters += [(f"n{number}", I64) for number in range(len(given))]
 

@@ -16,7 +16,6 @@ from weft.compiler.lower.llvm.emit.arrays import Array, Env, dot, plus, product,
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.memory import iota
 from weft.compiler.lower.llvm.emit.types import I64, PTR, Type
-from weft.compiler.lower.llvm.machine import host
 from weft.compiler.lower.llvm.routines.common import copies, rows, sizes
 from weft.compiler.lower.llvm.routines.fourier import roots as fourier_roots
 from weft.compiler.lower.llvm.routines.fourier.access import Group, Place, Row
@@ -104,7 +103,7 @@ class _Transform:
         self.axis = axis
         self.signal = signal
         self.type: Type = x.type
-        self.lanes = host().lanes(self.type.bits)
+        self.lanes = f.module.target.lanes(self.type.bits)
         self.kind = kind_of(name, signal)
         self.length = sizes.floor_divide(f, signal, 2) if self.kind.is_packed else signal
 

@@ -18,7 +18,6 @@ from weft.compiler.lower.llvm.emit.arrays import Array, Env, plus, times
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.memory import iota
 from weft.compiler.lower.llvm.emit.types import F64, I64, VOID, Type
-from weft.compiler.lower.llvm.machine import host
 from weft.compiler.lower.llvm.routines.common import rows, sizes
 from weft.compiler.lower.llvm.routines.fourier import roots as fourier_roots
 from weft.compiler.lower.llvm.routines.fourier.lanes import transform_lanes
@@ -37,6 +36,7 @@ class RowPlan:
     """
 
     type: Type
+    lanes: int
     height: Operand
     width: Operand
     column_roots: V
@@ -61,13 +61,8 @@ class RowPlan:
             low, high, shift = split
             assert isinstance(low, V) and isinstance(high, V)
             found = SplitRoots(low, high, shift)
-        return RowPlan(
-            self.type, height, width, pointers[0], pointers[1], Planes(*pointers[2:]), found
-        )
-
-    @property
-    def lanes(self) -> int:
-        return host().lanes(self.type.bits)
+        roots, between = pointers[:2], Planes(*pointers[2:])
+        return RowPlan(self.type, self.lanes, height, width, roots[0], roots[1], between, found)
 
     def padded(self, f: Function) -> Operand:
         """The width in whole vectors."""
@@ -108,7 +103,7 @@ def plan_rows(f: Function, env: Env, type: Type, length: Operand) -> RowPlan:
 
 
 def _plan_now(f: Function, env: Env, type: Type, length: int) -> RowPlan:
-    lanes = host().lanes(type.bits)
+    lanes = f.module.target.lanes(type.bits)
     height, width = matrix_shape(length, lanes)
     column_roots, row_roots = (
         fourier_roots.interleaved(f, fourier_roots.roots_of_unity(np.arange(n), n), type)
@@ -119,14 +114,15 @@ def _plan_now(f: Function, env: Env, type: Type, length: int) -> RowPlan:
         numbers = np.outer(np.arange(height), np.arange(pitch))
         table = fourier_roots.roots_of_unity(numbers, length)
         between = Planes(*fourier_roots.planar(f, table, type))
-        return RowPlan(type, height, width, column_roots, row_roots, between)
+        return RowPlan(type, lanes, height, width, column_roots, row_roots, between)
     split, memory = fourier_roots.split_roots(f, env, length)
     between = _lane_roots(f, env, type, height, split)
     held = (*memory, between.real)
-    return RowPlan(type, height, width, column_roots, row_roots, between, split, held)
+    return RowPlan(type, lanes, height, width, column_roots, row_roots, between, split, held)
 
 
 def _plan_later(f: Function, env: Env, type: Type, length: V) -> RowPlan:
+    lanes = f.module.target.lanes(type.bits)
     name = rows.shared(f.module, "fft.height", I64, [("length", I64)], _build_height)
     height = f.call(name, I64, [length])
     width = f.divide(length, height)
@@ -137,12 +133,12 @@ def _plan_later(f: Function, env: Env, type: Type, length: V) -> RowPlan:
     split, memory = fourier_roots.split_roots(f, env, length)
     between = _lane_roots(f, env, type, height, split)
     held = (*tables, *memory, between.real)
-    return RowPlan(type, height, width, tables[0], tables[1], between, split, held)
+    return RowPlan(type, lanes, height, width, tables[0], tables[1], between, split, held)
 
 
 def _lane_roots(f: Function, env: Env, type: Type, height: Operand, split: SplitRoots) -> Planes:
     """For each number k up to the height, the roots of k times the number of each lane."""
-    lanes = host().lanes(type.bits)
+    lanes = f.module.target.lanes(type.bits)
     size = times(f, height, lanes)
     memory = env.workspace(f, times(f, size, 2 * type.itemsize))
     made = Planes(memory, f.element(memory, type, size))

@@ -13,10 +13,10 @@ from typing import Final
 from weft.compiler.abi import BLAS_THREADS, BlasThreads, Run
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.dtypes import DType
+from weft.compiler.lower.llvm import linkage
 from weft.compiler.lower.llvm.emit.arrays import Array
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.types import I8, I32, I64, PTR, VOID, of_dtype
-from weft.compiler.lower.llvm.machine import host
 from weft.compiler.lower.llvm.routines.common import copies, rows, sizes
 from weft.compiler.lower.llvm.support import atomics
 from weft.compiler.record import record
@@ -31,7 +31,7 @@ def call(f: Function, library: str, name: str, *arguments: Operand | str) -> Non
     """Call a routine of "blas" or "lapack". Pointers are passed as they are, and of numbers and
     characters the addresses; numbers become 32-bit integers.
     """
-    f.call(f"scipy_{library}_{name}", VOID, [_argument(f, argument) for argument in arguments])
+    f.call(linkage.fortran(library, name), VOID, [_argument(f, argument) for argument in arguments])
 
 
 def _argument(f: Function, argument: Operand | str) -> V:
@@ -190,7 +190,7 @@ def _locked(f: Function, words: V) -> Iterator[None]:
     with f.when(f.load(f.element(words, I64, int(BlasThreads.SET)), I64).ne(0)):
         with f.loop_while() as loop:
             loop.stop_if(atomics.exchange(f, lock, f.const(0, I64), 1))
-            atomics.pause(f, host().triple)
+            atomics.pause(f, f.module.target.triple)
         yield
         atomics.store(f, f.const(0, I64), lock)
 

@@ -94,7 +94,7 @@ def multiply_batch(
     is_small = sizes.is_known(steps) and steps <= ways.SINGLE_THREADED
     several = not all(map(_is_one, batch)) and (is_small or _is_many(batch))
     left, right, made = [sizes.rank_split(x, len(batch))[1] for x in (lhs, rhs, result)]
-    way = ways.way_of(left, right, made, env.products, several=several)
+    way = ways.way_of(left, right, made, env.products, f.module.target, several=several)
     env.notes.append(way.text)
     passed = [] if follower is None else [follower.task, follower.data]
 

@@ -15,7 +15,6 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.emit.arrays import Array, Element, Env, contiguous
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
-from weft.compiler.lower.llvm.machine import host
 from weft.compiler.lower.llvm.routines.common import copies, rows, sizes
 from weft.compiler.lower.llvm.routines.common.elements import (
     VECTOR_BYTES,
@@ -32,6 +31,7 @@ from weft.compiler.lower.llvm.routines.common.elements import (
     working,
     write,
 )
+from weft.compiler.lower.llvm.target import Target
 from weft.compiler.record import record
 
 _ROWS: Final = 8  # rows that are summed at once, where vectors are as wide as can be
@@ -47,10 +47,10 @@ _PART_SIZE: Final = 1 << 18  # elements of a part, at least
 class _Maker:
     """Emits the loops for one combination of dtypes."""
 
-    def __init__(self, result: DType) -> None:
+    def __init__(self, result: DType, target: Target) -> None:
         self.sums: Final = working(result)
         self.lanes: Final = vector_lanes(self.sums)
-        is_narrow = host().vector_bytes < VECTOR_BYTES or self.sums.is_complex
+        is_narrow = target.vector_bytes < VECTOR_BYTES or self.sums.is_complex
         self.rows: Final = _ROWS // 2 if is_narrow else _ROWS
         self.longest: Final = max(_STRIP_BYTES // self.sums.itemsize, _STRIP)
         self.add: Final[Callable[[Element, Element, Element], Element]] = (
@@ -266,7 +266,7 @@ def _build(f: Function, form: str, matrix_of: DType, vector_of: DType, result_of
     matrix = Array(x, matrix_of, (count, depth), (down, across))
     vector = Array(y, vector_of, (depth,), (step,))
     result = Array(z, result_of, (count,), (1,))
-    maker = _Maker(result_of)
+    maker = _Maker(result_of, f.module.target)
     f.attributes = "noinline nounwind"
     workspace = None
     if form in ("rows", "any"):

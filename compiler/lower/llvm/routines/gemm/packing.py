@@ -16,7 +16,7 @@ from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import Array
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
-from weft.compiler.lower.llvm.kernels.register_transpose import transpose
+from weft.compiler.lower.llvm.emit.vectors import transpose
 from weft.compiler.lower.llvm.routines.common.elements import converted
 from weft.compiler.lower.llvm.routines.gemm.tiles import Tile, below
 

@@ -20,7 +20,9 @@ from weft.compiler.lower.llvm.routines.common.elements import (
     vector_lanes,
     working,
 )
-from weft.compiler.lower.llvm.routines.gemm import blas, gemm
+from weft.compiler.lower.llvm.routines.gemm import blas
+from weft.compiler.lower.llvm.routines.gemm.kinds import Kind, kind_of
+from weft.compiler.lower.llvm.target import Target
 from weft.compiler.record import record
 
 SMALL: Final = 16**3  # multiplications of matrices that are multiplied in panels on one thread
@@ -47,9 +49,9 @@ class Kinds:
         return self.lhs is self.rhs is self.result and self.result in blas.LETTERS
 
     @property
-    def gemm(self) -> gemm.Kind | None:
+    def gemm(self) -> Kind | None:
         """What `gemm` calls such products, if it has them."""
-        return gemm.kind_of(self.lhs, self.rhs, self.result)
+        return kind_of(self.lhs, self.rhs, self.result)
 
     @property
     def lanes(self) -> int:
@@ -84,7 +86,13 @@ class Way:
 
 
 def way_of(
-    lhs: Array, rhs: Array, result: Array, choice: Products, *, several: bool = False
+    lhs: Array,
+    rhs: Array,
+    result: Array,
+    choice: Products,
+    target: Target,
+    *,
+    several: bool = False,
 ) -> Way:
     """How the product of two matrices is computed; `several` says that others run at once."""
     kinds = Kinds(lhs.dtype, rhs.dtype, result.dtype)
@@ -100,7 +108,7 @@ def way_of(
         return Way("one column", "matrix times vector")
     if count == 1:
         return Way("one row", "vector times matrix")
-    own = _own_way(kinds, count * columns * depth, depth)
+    own = _own_way(kinds, count * columns * depth, depth, target)
     if not kinds.is_of_blas or choice.wanted == "generated":
         return own
     if choice.wanted == "blas":
@@ -108,14 +116,15 @@ def way_of(
     return _best_way(own, lhs, rhs, result, choice, several)
 
 
-def _own_way(kinds: Kinds, steps: int, depth: int) -> Way:
+def _own_way(kinds: Kinds, steps: int, depth: int, target: Target) -> Way:
     """How generated code multiplies matrices."""
     if steps <= SMALL:
         return Way("small", "small panels")
     kind = kinds.gemm
     if kind is None or depth <= SHALLOW:
         return Way("panels", "panels")
-    return Way("gemm", f"generated, tiles of {kind.tile.rows} x {kind.tile.columns}")
+    tile = kind.tile(target)
+    return Way("gemm", f"generated, tiles of {tile.rows} x {tile.columns}")
 
 
 def _asked_way(own: Way, lhs: Array, rhs: Array) -> Way:

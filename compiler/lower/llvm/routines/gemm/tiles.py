@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from weft.compiler.lower.llvm import linkage
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V, Variable
 from weft.compiler.lower.llvm.emit.types import I32, I64, PTR, VOID, Type
-from weft.compiler.lower.llvm.machine import host
+from weft.compiler.lower.llvm.target import Target as Machine
 from weft.compiler.record import record
 
 _WIDEST: Final = 2  # vectors of a tile's row
@@ -27,7 +28,7 @@ _AHEAD: Final = 16  # lines that are fetched ahead
 
 @record
 class Tile:
-    """The shape of tiles for sums of a type on this machine."""
+    """The shape of tiles for sums of a type on a machine."""
 
     type: Type
     lanes: int
@@ -48,14 +49,10 @@ class Tile:
         return (self.rows, *powers)
 
 
-def tile_of(type: Type) -> Tile:
-    """The tile for this machine: accumulators fill three quarters of the registers, of which wide
-    vectors have 32.
-    """
-    target = host()
-    registers = 32 if target.vector_bytes == 64 or target.triple.startswith("aarch64") else 16
-    lanes = max(target.vector_bytes // type.itemsize, 1)
-    return Tile(type, lanes, registers * 3 // 4 // _WIDEST)
+def tile_of(type: Type, machine: Machine) -> Tile:
+    """The tile for a machine: accumulators fill three quarters of the registers."""
+    lanes = max(machine.vector_bytes // type.itemsize, 1)
+    return Tile(type, lanes, machine.vector_registers * 3 // 4 // _WIDEST)
 
 
 @record
@@ -123,7 +120,7 @@ def _passed(f: Function, right: Lines, target: Target, depth: Operand) -> list[V
 
 
 def _name(tile: Tile, kind: str, height: int, width: int) -> str:
-    return f"weft_tile_{_dtype(tile)}_{kind}_{height}x{width}"
+    return linkage.tile(_dtype(tile), kind, height, width)
 
 
 def _dtype(tile: Tile) -> str:

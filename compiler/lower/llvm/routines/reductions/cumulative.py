@@ -20,7 +20,6 @@ from weft.compiler.lower.llvm import math, scalar
 from weft.compiler.lower.llvm.emit.arrays import Array, Element, Env, dot, product, times, unravel
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.types import I64, Type, of_dtype
-from weft.compiler.lower.llvm.machine import host
 from weft.compiler.lower.llvm.routines.common import elements, rows, sizes
 from weft.compiler.record import record
 
@@ -152,7 +151,7 @@ def _reversed(f: Function, array: Array, axis: int) -> Array:
 
 
 def _run_rows(f: Function, env: Env, made: Accumulator, arrays: list[Array], axis: int) -> None:
-    lanes = host().lanes(made.type.bits)
+    lanes = f.module.target.lanes(made.type.bits)
     length = arrays[0].shape[axis]
 
     def body(
@@ -268,7 +267,7 @@ class _LogSumExpWalk(_Walk):
             x, y = (f.load(f.element(z, kind, i), kind.with_lanes(lanes)) for z in (held, other))
             f.store(function(x, y), f.element(held, kind, i))
 
-        rows.vector_range(f, count, host().lanes(kind.bits), step)
+        rows.vector_range(f, count, f.module.target.lanes(kind.bits), step)
 
 
 # --- blocks of the last axis --------------------------------------------------------------------
@@ -319,7 +318,7 @@ class _BlockWalk:
         self.axis = axis
         self.starts = starts
         self.width = width
-        self.lanes = host().lanes(made.type.bits)
+        self.lanes = f.module.target.lanes(made.type.bits)
         self.memory = f.stack(made.type, made.parts * _BLOCK, align=64)
 
     def run(self) -> None:

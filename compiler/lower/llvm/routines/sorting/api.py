@@ -15,7 +15,6 @@ from weft.compiler.ir.graph import Op
 from weft.compiler.lower.llvm.emit.arrays import Array, Env, times
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.types import I1, I64, U64
-from weft.compiler.lower.llvm.machine import host
 from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.sorting import keys as order_keys
 from weft.compiler.lower.llvm.routines.sorting import selection as selecting
@@ -40,13 +39,14 @@ def emit_sort(f: Function, env: Env, op: Op, operands: list[Array], results: lis
         _sort_records(f, env, op, operands, results, num_keys, op.attributes["descending"])
         return
     bits = order_keys.key_bits(dtype)
-    lanes = host().lanes(order_keys.key_type(dtype).bits)
+    target = f.module.target
+    lanes = target.lanes(order_keys.key_type(dtype).bits)
 
     def sort(task: _Task, arrays: list[Array], begin: V, end: V) -> None:
         _ValueSort(task, *arrays).run(begin, end)
 
     run = _Run(f, env, op.attributes["axis"], op.attributes["descending"], sort)
-    run(operands, results, lanes, sorting.network_most(bits, False, host().vector_bytes))
+    run(operands, results, lanes, sorting.network_most(bits, False, target.vector_bytes))
 
 
 def emit_top_k(f: Function, env: Env, op: Op, operands: list[Array], results: list[Array]) -> None:
@@ -78,13 +78,14 @@ def _sort_records(
 
     axis = op.attributes["axis"]
     bits = max(b for x in operands[:num_keys] for _, b in order_keys.part_types(x.dtype))
-    most = sorting.network_most(bits, True, host().vector_bytes)
+    target = f.module.target
+    most = sorting.network_most(bits, True, target.vector_bytes)
     run, length = _Run(f, env, axis, descending, sort), operands[0].shape[axis]
     if not isinstance(length, V):
-        run(operands, results, host().lanes(64), most)
+        run(operands, results, target.lanes(64), most)
         return
     with f.otherwise(length.le(_MOST_PLACES)) as choice:
-        run(operands, results, host().lanes(64), most)
+        run(operands, results, target.lanes(64), most)
         choice.otherwise()
         site = env.site(op, "ShapeError", "rows of {0} elements are too long to be sorted")
         env.fail(f, site, [length])
@@ -216,7 +217,8 @@ class _ValueSort:
             f.store(self.key(raw), f.element(keys, self.type, i))
 
         self.forget()
-        rows.vector_range(f, self.length, contiguous_lanes([x], self.task.axis), step)
+        lanes = contiguous_lanes(f.module.target, [x], self.task.axis)
+        rows.vector_range(f, self.length, lanes, step)
 
     def write_row(self, target: V, keys: V) -> None:
         f, y = self.f, self.y
@@ -226,7 +228,8 @@ class _ValueSort:
             place = rows.along(f, target, i, y.strides[self.task.axis])
             store_bits(f, y, place, [self.element(key)])
 
-        rows.vector_range(f, self.length, contiguous_lanes([y], self.task.axis), step)
+        lanes = contiguous_lanes(f.module.target, [y], self.task.axis)
+        rows.vector_range(f, self.length, lanes, step)
 
     def by_network(self, begin: V, end: V) -> None:
         f, env, lanes = self.f, self.task.env, self.task.lanes

@@ -14,7 +14,7 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.emit.arrays import Array
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.types import I1, U8, U16, U32, U64, Type, element_type
-from weft.compiler.lower.llvm.machine import host
+from weft.compiler.lower.llvm.target import Target
 
 _INFINITY: Final = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF << 52}
 
@@ -149,8 +149,8 @@ def store_bits(f: Function, array: Array, position: Operand, parts: Sequence[V])
         f.store(value, f.element(address, kind, part))
 
 
-def contiguous_lanes(arrays: Sequence[Array], axis: int) -> int:
+def contiguous_lanes(target: Target, arrays: Sequence[Array], axis: int) -> int:
     """How many elements of rows can be read or written at once: 0 if they are not neighbours."""
     if any(array.strides[axis] != 1 or array.dtype.is_complex for array in arrays):
         return 0
-    return host().lanes(max(array.dtype.bits for array in arrays))
+    return target.lanes(max(array.dtype.bits for array in arrays))

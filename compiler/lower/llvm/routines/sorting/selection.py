@@ -16,7 +16,6 @@ from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import Array, Env, dot, product, times, unravel
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.types import I1, I64, PTR, U64, VOID, Type
-from weft.compiler.lower.llvm.machine import host
 from weft.compiler.lower.llvm.routines.common import rows, sizes
 from weft.compiler.lower.llvm.routines.sorting import keys as order_keys
 from weft.compiler.lower.llvm.routines.sorting import sorts as sorting
@@ -83,7 +82,7 @@ class _Selection:
             arrays = self.x, self.values, self.indices
             start, *targets = rows.row_starts(f, arrays, self.axis, row)
             read = self.begin_row(start)
-            lanes = contiguous_lanes([self.x], self.axis)
+            lanes = contiguous_lanes(f.module.target, [self.x], self.axis)
             rows.vector_range(
                 f, self.length, lanes, lambda i, width: self.scan(start, i, width), read
             )
@@ -247,7 +246,7 @@ def emit_searchsorted(
     """Where each value belongs in its row of the table, by binary search."""
     table, values = operands
     batch_dims, right = op.attributes["batch_dims"], op.attributes["side"] == "right"
-    lanes = host().lanes(64)
+    lanes = f.module.target.lanes(64)
 
     def body(
         g: Function, inner: Env, begin: V, end: V, arrays: list[Array], _: list[Operand]

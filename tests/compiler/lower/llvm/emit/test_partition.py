@@ -12,7 +12,8 @@ import pytest
 import weft as wf
 from weft.compiler.lower import cpu
 from weft.compiler.lower.llvm.emit import partition as parts
-from weft.compiler.lower.llvm.emit.function import INLINED, LARGE, UNOPTIMISED, Module, V
+from weft.compiler.lower.llvm.emit.function import Module, V
+from weft.compiler.lower.llvm.emit.partition import INLINED, LARGE, UNOPTIMISED
 from weft.compiler.lower.llvm.emit.types import I64, PTR
 from weft.compiler.lower.llvm.machine import compile_text
 from weft.frontends.driver.machine_code import caller, compile_texts, support

@@ -34,6 +34,7 @@ from weft.compiler.lower.llvm.machine import compile_text
 from weft.compiler.lower.llvm.routines.convolution import api as convolution
 from weft.compiler.lower.llvm.routines.convolution import entry as convolution_phases
 from weft.compiler.lower.llvm.routines.gemm import contraction, gemm
+from weft.compiler.lower.llvm.routines.gemm.kinds import KINDS
 from weft.compiler.lower.llvm.routines.linalg import api as linalg
 from weft.compiler.lower.llvm.routines.reductions import windows
 from weft.compiler.ops.linalg import eigh, svd
@@ -272,8 +273,8 @@ def link_in_pieces(
         end = f.minimum(begin + grain, count)
         f.call_pointer(task, VOID, [run, data, begin, end])
     f.ret()
-    for kind in reversed(gemm.KINDS.values()):
-        if any(module.outside(export) for export in kind.exports):
+    for kind in reversed(KINDS.values()):
+        if any(module.outside(export) for export in kind.exports(module.target)):
             gemm.define(module, kind)
     for dtype in convolution_phases.DTYPES:
         if module.outside(convolution_phases.symbol(dtype)):

@@ -1,4 +1,4 @@
-"""Sums over taps for kernels with few outputs, as those of depthwise convolutions: taps in lanes.
+"""Sums over taps for filters with few outputs, as those of depthwise convolutions: taps in lanes.
 
 The rows of taps, with zeros behind them, are multiplied with the rows of a frame that each window
 meets, vector by vector; the lanes of a window's sum are added at the end.

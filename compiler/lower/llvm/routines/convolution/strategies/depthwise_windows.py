@@ -1,4 +1,4 @@
-"""Windows of kernels with one output per group, as those of depthwise convolutions: a few rows of
+"""Windows of filters with one output per group, as those of depthwise convolutions: a few rows of
 windows at a time, in vectors, with no matrix product.
 """
 

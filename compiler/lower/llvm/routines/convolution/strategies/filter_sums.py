@@ -10,10 +10,10 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
-from weft.compiler.lower.llvm.kernels.register_transpose import transpose
+from weft.compiler.lower.llvm.emit.vectors import transpose
 from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.common.elements import converted, working
-from weft.compiler.lower.llvm.routines.convolution.geometry import NUMBERS, Record, product
+from weft.compiler.lower.llvm.routines.convolution.geometry import Phase, product
 from weft.compiler.lower.llvm.routines.gemm.tiles import Tile, below, tile_of
 from weft.compiler.record import record
 
@@ -31,7 +31,7 @@ class Parts:
     outputs: V
 
 
-def finish(f: Function, dtype: DType, parts: Parts, result: V, numbers: Record) -> None:
+def finish(f: Function, dtype: DType, parts: Parts, result: V, numbers: Phase) -> None:
     """The sums of all parts for one image and some outputs; `result` is the place of the first."""
     name = f"conv.finish.{dtype}"
     given = [parts.count, parts.apart, parts.spacing, parts.outputs]
@@ -40,7 +40,7 @@ def finish(f: Function, dtype: DType, parts: Parts, result: V, numbers: Record) 
 
     def build(g: Function) -> None:
         sums, target, record, *others = g.arguments
-        _Finish(g, dtype, Parts(sums, *others), target, Record(g, NUMBERS, record)).emit()
+        _Finish(g, dtype, Parts(sums, *others), target, Phase(g, record)).emit()
         g.ret()
 
     rows.shared(f.module, name, VOID, parameters, build, "noinline nounwind")
@@ -50,15 +50,15 @@ def finish(f: Function, dtype: DType, parts: Parts, result: V, numbers: Record) 
 class _Finish:
     """One image under emission."""
 
-    def __init__(self, f: Function, dtype: DType, parts: Parts, result: V, numbers: Record) -> None:
+    def __init__(self, f: Function, dtype: DType, parts: Parts, result: V, numbers: Phase) -> None:
         self.f: Final = f
         self.dtype: Final = dtype
-        self.tile: Final[Tile] = tile_of(of_dtype(working(dtype)))
+        self.tile: Final[Tile] = tile_of(of_dtype(working(dtype)), f.module.target)
         self.parts: Final = parts
         self.result: Final = result
-        self.counts: Final = numbers.axis("count")
-        self.steps: Final = numbers.axis("result")
-        self.output_step: Final = numbers["result_output"]
+        self.counts: Final = numbers.out_positions.values()
+        self.steps: Final = numbers.result_stride.values()
+        self.output_step: Final = numbers.result_channel
 
     def emit(self) -> None:
         """Windows that follow each other are written in vectors, others one by one."""

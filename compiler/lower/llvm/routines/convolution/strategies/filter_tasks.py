@@ -1,5 +1,5 @@
-"""The tasks of a convolution by taps (`convolution_taps`): for a part of the terms, some images and
-some outputs, unit by unit.
+"""The tasks of a convolution by taps (`filter`): for a part of the terms, some images and
+some outputs, work item by work item.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from weft.compiler.lower.llvm.emit.arrays import Array, Env
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I64, of_dtype
 from weft.compiler.lower.llvm.routines.common.elements import working
-from weft.compiler.lower.llvm.routines.convolution import frame as convolution_frame
-from weft.compiler.lower.llvm.routines.convolution.frame import FRAME, Grid
+from weft.compiler.lower.llvm.routines.convolution import frame as frames
+from weft.compiler.lower.llvm.routines.convolution.frame import Frame, Grid
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
-    AXES,
     Operands,
-    Record,
+    Phase,
     Runs,
     band_at,
     product,
     weighted,
 )
+from weft.compiler.lower.llvm.routines.convolution.records import PerAxis, Record, Word
 from weft.compiler.lower.llvm.routines.convolution.strategies.depthwise_dots import (
     PADDING,
     Dots,
@@ -33,24 +33,27 @@ from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import multiply_rows
 from weft.compiler.lower.llvm.routines.gemm.tiles import Target, tile_of
 from weft.compiler.record import record
 
-PLAN: Final = (
-    "windows",
-    "bunch",  # channels of a unit
-    "bunches",
-    *[f"{name}{axis}" for axis in range(AXES) for name in ("band", "bands")],  # of taps
-    "units",
-    "parts",
-    "images",  # of a task
-    "image_blocks",
-    "outputs",  # of a task
-    "output_blocks",
-    "is_narrow",  # whether taps and not outputs are in lanes
-    "line",  # elements of a row of taps, if so
-    "frame_room",  # elements
-    "right_room",
-    "part_room",
-    "own_room",  # of the sums of a task, if there is one part only
-)
+
+class FilterPlan(Record):
+    """How a convolution is divided by taps."""
+
+    out_positions = Word()
+    channel_block = Word()  # channels of a work item
+    channel_blocks = Word()
+    band = PerAxis()  # of taps
+    bands = PerAxis()
+    work_items = Word()
+    parts = Word()
+    image_block = Word()  # images of a task
+    image_blocks = Word()
+    out_channel_block = Word()  # output channels of a task
+    out_channel_blocks = Word()
+    is_narrow = Word()  # whether taps and not output channels are in lanes
+    line = Word()  # elements of a row of taps, if so
+    frame_room = Word()  # elements
+    right_room = Word()
+    part_room = Word()
+    own_room = Word()  # of the sums of a task, if there is one part only
 
 
 @record
@@ -86,25 +89,25 @@ class Tasks:
         dtype: DType,
         operands: Operands,
         sums: V,
-        records: list[Record],
+        records: tuple[Phase, FilterPlan, Frame],
     ) -> None:
         self.f: Final = f
         self.env: Final = env
         self.dtype: Final = dtype
-        self.tile: Final = tile_of(of_dtype(working(dtype)))
+        self.tile: Final = tile_of(of_dtype(working(dtype)), f.module.target)
         self.operands: Final = operands
         self.sums: Final = sums
         self.numbers, self.plan, given = records
-        self.frame: Final = Record(f, FRAME)
+        self.frame: Final = Frame(f)
         self.frame.copy_from(given)
         plan, size = self.plan, self.tile.type.itemsize
-        frame_room, right_room, own_room = [
-            (plan[x] + 63) & -64 for x in ("frame_room", "right_room", "own_room")
-        ]
+        frame_room = (plan.frame_room + 63) & -64
+        right_room = (plan.right_room + 63) & -64
+        own_room = (plan.own_room + 63) & -64
         elements = frame_room + right_room + own_room
-        depth = plan["bunch"] * product(plan.axis("band"))
+        depth = plan.channel_block * product(plan.band.values())
         self.padding: Final = max(self.tile.rows, PADDING)
-        count = depth + plan["images"] * plan["windows"] + self.padding
+        count = depth + plan.image_block * plan.out_positions + self.padding
         self.room: Final = env.workspace(f, elements * size + count * 8)
         self.right: Final = f.element(self.room, self.tile.type, frame_room)
         self.own: Final = f.element(self.right, self.tile.type, right_room)
@@ -116,35 +119,35 @@ class Tasks:
         self._write_tables()
         with f.range(begin, end) as task:
             rest, found = task, []
-            for count in (plan["output_blocks"], plan["image_blocks"], numbers["groups"]):
+            for count in (plan.out_channel_blocks, plan.image_blocks, numbers.groups):
                 found.append(f.remainder(rest, count))
                 rest = f.divide(rest, count)
-            output, image = found[0] * plan["outputs"], found[1] * plan["images"]
-            images = f.minimum(numbers["images"] - image, plan["images"])
-            outputs = f.minimum(numbers["outputs"] - output, plan["outputs"])
-            self.frame["outer"] = images
+            output, image = found[0] * plan.out_channel_block, found[1] * plan.image_block
+            images = f.minimum(numbers.images - image, plan.image_block)
+            outputs = f.minimum(numbers.out_channels - output, plan.out_channel_block)
+            self.frame.outer = images
             block = _Block(rest, found[2], image, images, output, outputs)
-            low = f.divide(rest * plan["units"], plan["parts"])
-            high = f.divide((rest + 1) * plan["units"], plan["parts"])
-            with f.range(low, high) as unit:
-                self._unit(block, unit, unit - low)
-            with f.when(plan["parts"].eq(1)):
+            low = f.divide(rest * plan.work_items, plan.parts)
+            high = f.divide((rest + 1) * plan.work_items, plan.parts)
+            with f.range(low, high) as item:
+                self._work_item(block, item, item - low)
+            with f.when(plan.parts.eq(1)):
                 self._finish(block)
         self.env.free(f, self.room)
 
     def _write_tables(self) -> None:
         f, plan, numbers, frame = self.f, self.plan, self.numbers, self.frame
         size = self.tile.type.itemsize
-        counts = plan.axis("band")
+        counts = plan.band.values()
         # Where taps are in lanes, the table has an entry for each row of them.
-        counts[2] = f.select(plan["is_narrow"].ne(0), 1, counts[2])
-        axes = [counts, numbers.axis("dilation"), numbers.axis("is_turned")]
-        terms = Grid(plan["bunch"], frame["inner_to"], *axes)
-        convolution_frame.write_distances(frame, terms, self.terms_at, size)
-        axes = [numbers.axis(x) for x in ("count", "stride")]
-        windows = Grid(plan["images"], frame["outer_to"], *axes)
-        convolution_frame.write_distances(frame, windows, self.rows_at, size)
-        last = plan["images"] * plan["windows"]
+        counts[2] = f.select(plan.is_narrow.ne(0), 1, counts[2])
+        axes = [counts, numbers.dilation.values(), numbers.is_reversed.values()]
+        terms = Grid(plan.channel_block, frame.inner_to, *axes)
+        frames.write_distances(frame, terms, self.terms_at, size)
+        axes = [numbers.out_positions.values(), numbers.stride.values()]
+        windows = Grid(plan.image_block, frame.outer_to, *axes)
+        frames.write_distances(frame, windows, self.rows_at, size)
+        last = plan.image_block * plan.out_positions
         with f.range(last, last + self.padding) as row:
             f.store(f.const(0, I64), f.element(self.rows_at, I64, row))
 
@@ -153,76 +156,76 @@ class Tasks:
         f, plan, numbers = self.f, self.plan, self.numbers
         one, nothing = f.const(1, I64), f.const(0, I64)
         with f.range(0, block.images) as image:
-            output = block.group * numbers["outputs"] + block.output
-            place = (block.image + image) * numbers["result_image"]
-            place = place + output * numbers["result_output"]
+            output = block.group * numbers.out_channels + block.output
+            place = (block.image + image) * numbers.result_image
+            place = place + output * numbers.result_channel
             result = f.element(self.operands.result, of_dtype(self.dtype), place)
-            first = image * plan["windows"] * block.outputs
+            first = image * plan.out_positions * block.outputs
             source = f.element(self.own, self.tile.type, first)
             parts = Parts(source, one, nothing, block.outputs, block.outputs)
             finish(f, self.dtype, parts, result, numbers)
 
-    # --- units ---
+    # --- work items ---
 
-    def _unit(self, block: _Block, unit: V, adds: V) -> None:
+    def _work_item(self, block: _Block, item: V, adds: V) -> None:
         f, numbers, plan = self.f, self.numbers, self.plan
-        band, rest = band_at(plan, unit, numbers.axis("taps"))
+        band, rest = band_at(plan, item, numbers.taps.values())
         starts, lengths = band.starts, band.lengths
-        channel = rest * plan["bunch"]
-        channels = f.minimum(numbers["channels"] - channel, plan["bunch"])
+        channel = rest * plan.channel_block
+        channels = f.minimum(numbers.channels - channel, plan.channel_block)
         self._fill(block, channel, channels, starts)
-        output = block.group * numbers["outputs"] + block.output
-        first = output * numbers["rhs_output"] + channel * numbers["rhs_channel"]
-        first = first + weighted(starts, numbers.axis("rhs"))
-        kernels = f.element(self.operands.rhs, of_dtype(self.dtype), first)
+        output = block.group * numbers.out_channels + block.output
+        first = output * numbers.filter_out_channel + channel * numbers.filter_channel
+        first = first + weighted(starts, numbers.filter_stride.values())
+        filter = f.element(self.operands.rhs, of_dtype(self.dtype), first)
         sums = self._sums(block, adds)
-        with f.otherwise(plan["is_narrow"].ne(0)) as narrow:
-            self._multiply_dots(block, kernels, channels, lengths, sums)
+        with f.otherwise(plan.is_narrow.ne(0)) as narrow:
+            self._multiply_dots(block, filter, channels, lengths, sums)
             narrow.otherwise()
             # A strip is multiplied as soon as it is packed, so that it comes from the cache.
             with f.range(0, block.outputs, self.tile.columns) as strip:
                 columns = f.minimum(block.outputs - strip, self.tile.columns)
-                self._pack(kernels, (strip, columns), channels, lengths)
+                self._pack(filter, (strip, columns), channels, lengths)
                 self._multiply(block, (strip, columns), channels * product(lengths), sums)
 
     def _sums(self, block: _Block, adds: V) -> _Sums:
         f, numbers, plan = self.f, self.numbers, self.plan
-        row = (block.group * numbers["images"] + block.image) * plan["windows"]
-        place = block.part * plan["part_room"] + row * numbers["outputs"] + block.output
-        is_single = plan["parts"].eq(1)
+        row = (block.group * numbers.images + block.image) * plan.out_positions
+        place = block.part * plan.part_room + row * numbers.out_channels + block.output
+        is_single = plan.parts.eq(1)
         target = f.select(is_single, self.own, f.element(self.sums, self.tile.type, place))
-        return _Sums(target, f.select(is_single, block.outputs, numbers["outputs"]), adds)
+        return _Sums(target, f.select(is_single, block.outputs, numbers.out_channels), adds)
 
     def _fill(self, block: _Block, channel: V, channels: V, starts: list[V]) -> None:
         f, numbers, frame = self.f, self.numbers, self.frame
         origins = []
         for axis, start in enumerate(starts):
-            names = ("taps", "dilation", "low", "is_turned")
-            taps, dilation, low, is_turned = [numbers[f"{x}{axis}"] for x in names]
-            other = taps - start - self.plan[f"band{axis}"]
+            taps, dilation = numbers.taps[axis], numbers.dilation[axis]
+            low, is_turned = numbers.padding[axis], numbers.is_reversed[axis]
+            other = taps - start - self.plan.band[axis]
             first = f.select(is_turned.ne(0), other, start)
             origins.append(first * dilation - low)
-        frame.set_axis("origin", origins)
-        frame["inner"] = channels
-        place = (block.group * numbers["channels"] + channel) * numbers["lhs_channel"]
-        place = place + block.image * numbers["lhs_image"]
-        signal = f.element(self.operands.lhs, of_dtype(self.dtype), place)
-        convolution_frame.fill(f, self.tile, self.dtype, signal, self.room, frame)
+        frame.origin.set(origins)
+        frame.inner = channels
+        place = (block.group * numbers.channels + channel) * numbers.input_channel
+        place = place + block.image * numbers.input_image
+        input = f.element(self.operands.lhs, of_dtype(self.dtype), place)
+        frames.fill(f, self.tile, self.dtype, input, self.room, frame)
 
-    def _pack(self, kernels: V, strip: tuple[V, V], channels: V, lengths: list[V]) -> None:
-        """Kernels of a unit for a strip of outputs, which is given by the first and by how many
-        there are; taps that follow each other are packed at once.
+    def _pack(self, filter: V, strip: tuple[V, V], channels: V, lengths: list[V]) -> None:
+        """Filters of a work item for a strip of outputs, which is given by the first and by how
+        many there are; taps that follow each other are packed at once.
         """
         f, numbers, tile = self.f, self.numbers, self.tile
         runs = Runs(f, numbers, lengths, channels)
         target = f.variable(0, I64)
         with runs.each() as further:
-            start = strip[0] * numbers["rhs_output"] + further
+            start = strip[0] * numbers.filter_out_channel + further
             source = Array(
-                f.element(kernels, of_dtype(self.dtype), start),
+                f.element(filter, of_dtype(self.dtype), start),
                 self.dtype,
                 (runs.length, strip[1]),
-                (numbers["rhs2"], numbers["rhs_output"]),
+                (numbers.filter_stride[2], numbers.filter_out_channel),
             )
             at = f.element(self.right, tile.type, target.get())
             packing.pack(f, tile, tile.columns, source, at)
@@ -230,7 +233,7 @@ class Tasks:
 
     def _multiply(self, block: _Block, strip: tuple[V, V], depth: V, sums: _Sums) -> None:
         f, tile = self.f, self.tile
-        count = block.images * self.plan["windows"]
+        count = block.images * self.plan.out_positions
         with f.range(0, count, tile.rows) as row:
             here = Target(
                 f.element(sums.pointer, tile.type, row * sums.spacing + strip[0]),
@@ -243,33 +246,33 @@ class Tasks:
             multiply_rows(f, tile, left, self.right, here, depth)
 
     def _multiply_dots(
-        self, block: _Block, kernels: V, channels: V, lengths: list[V], sums: _Sums
+        self, block: _Block, filter: V, channels: V, lengths: list[V], sums: _Sums
     ) -> None:
         """Few outputs, one after the other, with rows of taps in lanes."""
         f, plan, tile = self.f, self.plan, self.tile
         taps = self._frame_of_taps(block, channels, lengths)
-        convolution_frame.fill(f, tile, self.dtype, kernels, self.right, taps)
-        lines, count = channels * lengths[0] * lengths[1], block.images * plan["windows"]
+        frames.fill(f, tile, self.dtype, filter, self.right, taps)
+        lines, count = channels * lengths[0] * lengths[1], block.images * plan.out_positions
         with f.range(0, block.outputs) as output:
-            right = f.element(self.right, tile.type, output * lines * plan["line"])
-            rest = (right, lines, lengths[2], plan["line"])
+            right = f.element(self.right, tile.type, output * lines * plan.line)
+            rest = (right, lines, lengths[2], plan.line)
             dots = Dots(self.room, self.terms_at, self.rows_at, *rest)
             at = f.element(sums.pointer, tile.type, output)
             multiply_dots(f, tile, dots, (at, sums.spacing, count, sums.adds))
 
-    def _frame_of_taps(self, block: _Block, channels: V, lengths: list[V]) -> Record:
+    def _frame_of_taps(self, block: _Block, channels: V, lengths: list[V]) -> Frame:
         """Rows of taps, with zeros behind them."""
         f, numbers, plan = self.f, self.numbers, self.plan
-        taps = Record(f, FRAME)
-        wide = (lengths[0], lengths[1], plan["line"])
-        convolution_frame.shape(taps, wide, f.const(1, I64))
-        taps["outer"] = block.outputs
-        taps["outer_from"] = numbers["rhs_output"]
-        taps["outer_to"] = channels * convolution_frame.plane(taps)
-        taps["inner"] = channels
-        taps["inner_from"] = numbers["rhs_channel"]
-        taps["inner_to"] = convolution_frame.plane(taps)
-        taps.set_axis("origin", (0, 0, 0))
-        taps.set_axis("end", lengths)
-        taps.set_axis("from", numbers.axis("rhs"))
+        taps = Frame(f)
+        wide = (lengths[0], lengths[1], plan.line)
+        frames.shape(taps, wide, f.const(1, I64))
+        taps.outer = block.outputs
+        taps.outer_from = numbers.filter_out_channel
+        taps.outer_to = channels * frames.plane(taps)
+        taps.inner = channels
+        taps.inner_from = numbers.filter_channel
+        taps.inner_to = frames.plane(taps)
+        taps.origin.set((0, 0, 0))
+        taps.end.set(lengths)
+        taps.source.set(numbers.filter_stride.values())
         return taps

@@ -1,4 +1,4 @@
-"""Convolution of any dtype and rank: kernels [outputs, terms] times panels of windows.
+"""Convolution of any dtype and rank: filters [outputs, terms] times panels of windows.
 
 Each image is copied into a frame first, dilated and with its padding; along the last axis elements
 that are a stride apart become neighbours. A panel, as wide as a vector, then takes its lines from
@@ -34,7 +34,7 @@ from weft.compiler.record import record
 
 @record
 class Axis:
-    """One spatial axis: sizes of the signal, the kernel and the result; how windows lie on it."""
+    """One spatial axis: sizes of the input, the kernel and the result; how windows lie on it."""
 
     size: Operand
     taps: Operand
@@ -59,7 +59,7 @@ class Axis:
         return Axis(size, taps, count, low, self.stride, self.base_dilation, self.dilation)
 
     def is_plain(self, f: Function) -> bool:
-        """Whether windows are known to touch elements of the signal only."""
+        """Whether windows are known to touch elements of the input only."""
         if not sizes.is_known(self.low) or self.low > 0 or self.base_dilation != 1:
             return False
         end = sizes.minus(f, self.length(f), self.low)
@@ -73,15 +73,15 @@ class Panels:
         self,
         f: Function,
         env: Env,
-        signal: Array,
-        kernels: Array,
+        input: Array,
+        filter: Array,
         made: Array,
         axes: Sequence[Axis],
     ) -> None:
         self.f: Final = f
         self.env: Final = env
-        self.signal: Final = signal
-        self.kernels: Final = kernels
+        self.input: Final = input
+        self.filter: Final = filter
         self.made: Final = made
         self.axes: Final = axes
         sums = working(made.dtype)
@@ -90,10 +90,10 @@ class Panels:
     def emit(self) -> None:
         """Images, or groups of channels of images, several at once."""
         f, env, made = self.f, self.env, self.made
-        matrix, workspace = self._kernel_matrices()
+        matrix, workspace = self._filter_matrices()
         points = product(f, made.shape[3:])
         given = [
-            self.signal,
+            self.input,
             matrix,
             contiguous(f, made.pointer, made.dtype, (*made.shape[:3], points)),
         ]
@@ -101,21 +101,21 @@ class Panels:
         if workspace is not None:
             env.free(f, workspace)
 
-    def _kernel_matrices(self) -> tuple[Array, V | None]:
-        """The kernels as [N, groups, outputs, terms], and the workspace they were copied to if
+    def _filter_matrices(self) -> tuple[Array, V | None]:
+        """The filters as [N, groups, outputs, terms], and the workspace they were copied to if
         their terms do not lie behind each other or have another dtype than sums.
         """
-        f, kernels = self.f, self.kernels
-        shape, (strides,) = sizes.coalesced(kernels.shape[3:], [kernels.strides[3:]])
+        f, filter = self.f, self.filter
+        shape, (strides,) = sizes.coalesced(filter.shape[3:], [filter.strides[3:]])
         terms = product(f, shape)
-        if kernels.dtype is self.kinds.sums and len(shape) < 2:
-            seen = (*kernels.strides[:3], *(strides or [1]))
-            return Array(kernels.pointer, kernels.dtype, (*kernels.shape[:3], terms), seen), None
-        packed = copies.scratch(f, self.env, self.kinds.sums, kernels.shape[1:])
-        copies.copy(f, self.env, kernels.without(0), packed)
-        one = contiguous(f, packed.pointer, packed.dtype, (*kernels.shape[1:3], terms))
+        if filter.dtype is self.kinds.sums and len(shape) < 2:
+            seen = (*filter.strides[:3], *(strides or [1]))
+            return Array(filter.pointer, filter.dtype, (*filter.shape[:3], terms), seen), None
+        packed = copies.scratch(f, self.env, self.kinds.sums, filter.shape[1:])
+        copies.copy(f, self.env, filter.without(0), packed)
+        one = contiguous(f, packed.pointer, packed.dtype, (*filter.shape[1:3], terms))
         seen = (0, *one.strides)
-        return Array(one.pointer, one.dtype, (kernels.shape[0], *one.shape), seen), one.pointer
+        return Array(one.pointer, one.dtype, (filter.shape[0], *one.shape), seen), one.pointer
 
     def _each_image(self, given: Sequence[Array], steps: Operand) -> None:
         f, env = self.f, self.env
@@ -136,7 +136,7 @@ class Panels:
 
 
 class _Image:
-    """One image, or one group of it, under emission: signal [channels, *spatial], kernels
+    """One image, or one group of it, under emission: input [channels, *spatial], filters
     [outputs, terms], result [outputs, points].
     """
 
@@ -146,22 +146,22 @@ class _Image:
         env: Env,
         kinds: Kinds,
         axes: Sequence[Axis],
-        signal: Array,
-        kernels: Array,
+        input: Array,
+        filter: Array,
         made: Array,
     ) -> None:
         self.f: Final = f
         self.env: Final = env
         self.kinds: Final = kinds
         self.axes: Final = axes
-        self.signal: Final = signal
-        self.kernels: Final = kernels
+        self.input: Final = input
+        self.filter: Final = filter
         self.made: Final = made
         # Along the last axis: as many rows as the stride, of elements that are a stride apart.
         lengths = [axis.length(f) for axis in axes]
         row = sizes.ceil_divide(f, lengths[-1], axes[-1].stride)
         self.lengths: Final = lengths
-        self.shape: Final = (signal.shape[0], *lengths[:-1], axes[-1].stride, row)
+        self.shape: Final = (input.shape[0], *lengths[:-1], axes[-1].stride, row)
 
     def emit(self) -> None:
         f, env, kinds = self.f, self.env, self.kinds
@@ -181,22 +181,22 @@ class _Image:
     # --- the frame ---
 
     def _fill(self, frame: Array) -> None:
-        """Copy what windows touch of the signal to its places in the frame."""
+        """Copy what windows touch of the input to its places in the frame."""
         f, last = self.f, self.axes[-1]
-        shape: list[Operand] = [self.signal.shape[0]]
-        source, target = [self.signal.strides[0]], [frame.strides[0]]
+        shape: list[Operand] = [self.input.shape[0]]
+        source, target = [self.input.strides[0]], [frame.strides[0]]
         read_start: Operand = 0
         write_start: Operand = 0
         for n, axis in enumerate(self.axes[:-1], 1):
             first, end = self._touched(n - 1)
             place = plus(f, axis.low, times(f, first, axis.base_dilation))
-            read_start = plus(f, read_start, times(f, first, self.signal.strides[n]))
+            read_start = plus(f, read_start, times(f, first, self.input.strides[n]))
             write_start = plus(f, write_start, times(f, place, frame.strides[n]))
             shape.append(sizes.most(f, sizes.minus(f, end, first), 0))
-            source.append(self.signal.strides[n])
+            source.append(self.input.strides[n])
             target.append(times(f, frame.strides[n], axis.base_dilation))
         outer = tuple(shape), tuple(source), tuple(target)
-        starts = self.signal.moved(f, read_start), frame.moved(f, write_start)
+        starts = self.input.moved(f, read_start), frame.moved(f, write_start)
         if last.stride == 1:
             self._fill_rows(starts, outer, 0)
         else:
@@ -222,7 +222,7 @@ class _Image:
         """The elements i of all rows with low + i * base_dilation = phase, modulo the stride: they
         are `every` apart, and in the frame `apart`.
         """
-        f, axis, (signal, frame) = self.f, self.axes[-1], starts
+        f, axis, (input, frame) = self.f, self.axes[-1], starts
         shared = math.gcd(axis.base_dilation, axis.stride)
         every, apart = axis.stride // shared, axis.base_dilation // shared
         first, end = self._touched(len(self.axes) - 1)
@@ -238,13 +238,13 @@ class _Image:
         place = plus(f, axis.low, times(f, chosen, axis.base_dilation))
         column = sizes.floor_divide(f, place, axis.stride)
         shape, source, target = outer
-        step = signal.strides[-1]
+        step = input.strides[-1]
         there = plus(f, times(f, phase, frame.strides[-2]), column)
         copies.copy_here(
             f,
             Array(
-                signal.at(f, times(f, chosen, step)),
-                signal.dtype,
+                input.at(f, times(f, chosen, step)),
+                input.dtype,
                 (*shape, count),
                 (*source, times(f, step, every)),
             ),
@@ -258,25 +258,25 @@ class _Image:
         f, kinds = self.f, self.kinds
         points = self.made.shape[1]
         count = sizes.ceil_divide(f, points, kinds.lanes)
-        steps = times(f, self.kernels.shape[1], plus(f, self.kernels.shape[0], kinds.lanes))
+        steps = times(f, self.filter.shape[1], plus(f, self.filter.shape[0], kinds.lanes))
         numbers = [number for axis in self.axes for number in axis.numbers]
 
         def chunk(
             g: Function, inner: Env, begin: V, end: V, arrays: list[Array], here: list[Operand]
         ) -> None:
-            there, kernels, made = arrays
+            there, filter, made = arrays
             axes = [axis.with_numbers(here[4 * n : 4 * n + 4]) for n, axis in enumerate(self.axes)]
-            panel = inner.workspace(g, times(g, kernels.shape[1], kinds.line_bytes))
+            panel = inner.workspace(g, times(g, filter.shape[1], kinds.line_bytes))
             strip = _Strip(g, kinds, axes, there, panel)
             with g.range(begin, end) as number:
                 first = number * kinds.lanes
                 width = g.minimum(sizes.value(g, made.shape[1]) - first, kinds.lanes)
                 strip.fill(first, width)
                 target = made.moved(g, first)
-                products.multiply_panel(g, kinds, kernels, panel, target, width)
+                products.multiply_panel(g, kinds, filter, panel, target, width)
             inner.free(g, panel)
 
-        arrays = [frame, self.kernels, self.made]
+        arrays = [frame, self.filter, self.made]
         rows.parallel(f, self.env, count, steps, arrays, numbers, chunk)
 
 

@@ -1,18 +1,18 @@
 """Convolutions with 3x3 taps by Winograd's minimal filtering (`winograd`).
 
-The units are those of `convolution_units`, with tiles of 2x2 windows in the place of windows: a
+The work items are those of `tasks`, with tiles of 2x2 windows in the place of windows: a
 tile's 4x4 elements are the taps of a convolution with stride 2. Some strips of tiles are
 transformed; then, for the outputs of a matrix tile, the 16 products over the channels are formed,
 and their sums transformed back.
 
-Where a signal or kernel has infinities or NaN, windows would get them from their neighbours. Such
+Where an input or kernel has infinities or NaN, windows would get them from their neighbours. Such
 results are seen, and the convolution is computed without transforms then; who has gone on with its
 planes does so again.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.dtypes import DType
@@ -20,24 +20,22 @@ from weft.compiler.lower.llvm.emit.arrays import Env
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.routines.common import rows
-from weft.compiler.lower.llvm.routines.convolution import frame as convolution_frame
-from weft.compiler.lower.llvm.routines.convolution import tasks as convolution_units
-from weft.compiler.lower.llvm.routines.convolution import window_strips as convolution_panel
-from weft.compiler.lower.llvm.routines.convolution.frame import FRAME, Grid
+from weft.compiler.lower.llvm.routines.convolution import frame as frames
+from weft.compiler.lower.llvm.routines.convolution import tasks, window_strips
+from weft.compiler.lower.llvm.routines.convolution.frame import Frame, Grid
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
-    NUMBERS,
     Operands,
-    Record,
+    Phase,
     product,
-    shared_way,
+    shared_strategy,
     up,
 )
-from weft.compiler.lower.llvm.routines.convolution.strategies import direct as convolution_points
+from weft.compiler.lower.llvm.routines.convolution.strategies import direct
 from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_tiles import (
     Transformed,
     outputs_of,
-    transform_kernels,
-    transform_signal,
+    transform_filter,
+    transform_input,
     transform_sums,
 )
 from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transforms import (
@@ -46,12 +44,17 @@ from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transform
     TAPS,
     WINDOWS,
 )
-from weft.compiler.lower.llvm.routines.convolution.tasks import PLAN, UNIT_STEPS, Division, Unit
+from weft.compiler.lower.llvm.routines.convolution.tasks import (
+    ITEM_STEPS,
+    Division,
+    WindowPlan,
+    WorkItem,
+)
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import Scattered, multiply_lines
 from weft.compiler.lower.llvm.routines.gemm.tiles import Target, tile_of
 
-_BUNCH: Final = 16  # channels that are transformed at a time
-_SIGNAL_BYTES: Final = 3 << 18  # of transformed strips
+_CHANNEL_BLOCK: Final = 16  # channels that are transformed at a time
+_INPUT_BYTES: Final = 3 << 18  # of transformed strips
 _STRIPS: Final = 8  # at most
 _LEAST: Final = 16  # channels and outputs for which transforms are a small part of the work
 _LEAST_WINDOWS: Final = 16
@@ -59,73 +62,79 @@ _LEAST_WINDOWS: Final = 16
 
 DTYPES: Final = (dtypes.f32, dtypes.f64)
 
+_Records: TypeAlias = tuple[Phase, Phase, WindowPlan, Frame]
 
-def fits(numbers: Record) -> V:
+
+def fits(numbers: Phase) -> V:
     """Whether a convolution can be computed this way, which has to be the cheapest one too
-    (`convolution_costs`).
+    (`costs`).
     """
-    ones = ("stride0", "stride1", "stride2", "dilation1", "dilation2", "taps0")
-    wanted = numbers["taps1"].eq(TAPS) & numbers["taps2"].eq(TAPS)
-    for name in ones:
-        wanted = wanted & numbers[name].eq(1)
-    wanted = wanted & numbers["channels"].ge(_LEAST) & numbers["outputs"].ge(_LEAST)
-    return wanted & product(numbers.axis("count")).ge(_LEAST_WINDOWS) & numbers["result2"].eq(1)
+    wanted = numbers.taps[1].eq(TAPS) & numbers.taps[2].eq(TAPS)
+    ones = [(numbers.stride, axis) for axis in (0, 1, 2)]
+    for words, axis in [*ones, (numbers.dilation, 1), (numbers.dilation, 2), (numbers.taps, 0)]:
+        wanted = wanted & words[axis].eq(1)
+    wanted = wanted & numbers.channels.ge(_LEAST) & numbers.out_channels.ge(_LEAST)
+    return (
+        wanted
+        & product(numbers.out_positions.values()).ge(_LEAST_WINDOWS)
+        & numbers.result_stride[2].eq(1)
+    )
 
 
 def define(module: Module, dtype: DType) -> str:
     """The function conv.winograd(run, lhs, rhs, result, numbers) of a module."""
-    return shared_way(module, "winograd", dtype, _emit)
+    return shared_strategy(module, "winograd", dtype, _emit)
 
 
-def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Record) -> None:
+def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Phase) -> None:
     grid = _grid(f, numbers)
     division = Division(f, env, dtype, grid)
     division.divide(None)
     plan, frame, tile = division.plan, division.frame, division.tile
-    size, channels = tile.type.itemsize, numbers["channels"]
-    packed_room = numbers["groups"] * plan["tiles"] * _tile_room(plan, tile.rows)
+    size, channels = tile.type.itemsize, numbers.channels
+    packed_room = numbers.groups * plan.tiles * _tile_room(plan, tile.rows)
     packed_bytes = (packed_room * size + 63) & -64
-    packed = env.workspace(f, packed_bytes + plan["terms"] * 8)
+    packed = env.workspace(f, packed_bytes + plan.terms * 8)
     table = f.offset(packed, packed_bytes)
-    axes = [grid.axis(x) for x in ("taps", "dilation")]
-    convolution_frame.write_distances(frame, Grid(channels, frame["outer_to"], *axes), table, size)
+    axes = [grid.taps.values(), grid.dilation.values()]
+    frames.write_distances(frame, Grid(channels, frame.outer_to, *axes), table, size)
     flag = f.stack(I64)
     f.store(f.const(0, I64), flag)
     _pack(env, dtype, operands.rhs, packed, numbers, plan)
     pointers = [operands.lhs, operands.result, packed, table, flag]
-    _run_units(env, dtype, pointers, [numbers, grid, plan, frame])
-    numbers["is_followed"] = plan["is_followed"]
+    _run_work_items(env, dtype, pointers, (numbers, grid, plan, frame))
+    numbers.is_followed = plan.is_followed
     env.free(f, packed)
     with f.when(f.load(flag, I64).ne(0)):
-        name = convolution_points.define(f.module, dtype)
+        name = direct.define(f.module, dtype)
         f.call(name, VOID, [env.run, *operands.values, numbers.pointer])
 
 
-def _grid(f: Function, numbers: Record) -> Record:
+def _grid(f: Function, numbers: Phase) -> Phase:
     """The convolution whose windows are the tiles, in a result of their own."""
-    grid = Record(f, NUMBERS)
+    grid = Phase(f)
     grid.copy_from(numbers)
     for axis in (1, 2):
-        grid[f"count{axis}"] = up(f, numbers[f"count{axis}"], WINDOWS)
-        grid[f"taps{axis}"] = SIDE
-        grid[f"stride{axis}"] = WINDOWS
-        grid[f"is_turned{axis}"] = 0
-    counts = grid.axis("count")
-    grid.set_axis("result", [counts[1] * counts[2], counts[2], f.const(1, I64)])
+        grid.out_positions[axis] = up(f, numbers.out_positions[axis], WINDOWS)
+        grid.taps[axis] = SIDE
+        grid.stride[axis] = WINDOWS
+        grid.is_reversed[axis] = 0
+    counts = grid.out_positions.values()
+    grid.result_stride.set([counts[1] * counts[2], counts[2], f.const(1, I64)])
     return grid
 
 
-def _tile_room(plan: Record, height: int) -> V:
-    """The elements of the transformed kernels of a tile."""
-    return plan["terms"] * height
+def _tile_room(plan: WindowPlan, height: int) -> V:
+    """The elements of the transformed filters of a tile."""
+    return plan.terms * height
 
 
-# --- kernels ------------------------------------------------------------------------------------
+# --- filters ------------------------------------------------------------------------------------
 
 
-def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Record, plan: Record) -> None:
-    """The transformed kernels of all tiles: [groups, tiles, points, channels, outputs]."""
-    f, tile = plan.f, tile_of(of_dtype(dtype))
+def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Phase, plan: WindowPlan) -> None:
+    """The transformed filters of all tiles: [groups, tiles, points, channels, outputs]."""
+    f, tile = plan.f, tile_of(of_dtype(dtype), plan.f.module.target)
     name = f"conv.winograd.pack.{dtype}"
     captured = [rhs, packed, numbers.pointer, plan.pointer]
     parameters = [("run", PTR), *[(f"p{n}", PTR) for n in range(len(captured))]]
@@ -133,25 +142,25 @@ def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Record, plan: Reco
 
     def build(g: Function) -> None:
         run, rhs, target, numbers, plan, begin, end = g.arguments
-        given = Record(g, NUMBERS, numbers), Record(g, PLAN, plan)
+        given = Phase(g, numbers), WindowPlan(g, plan)
         inner = Env(g.module, run, name, [])
-        room = inner.workspace(g, given[1]["tile_room"] * tile.type.itemsize)
+        room = inner.workspace(g, given[1].tile_room * tile.type.itemsize)
         with g.range(begin, end) as number:
-            convolution_points.pack_tile(g, tile, dtype, rhs, room, given, number)
+            direct.pack_tile(g, tile, dtype, rhs, room, given, number)
             at = g.element(target, tile.type, number * _tile_room(given[1], tile.rows))
-            transform_kernels(g, tile, room, at, given[0])
+            transform_filter(g, tile, room, at, given[0])
         inner.free(g, room)
         g.ret()
 
     rows.shared(f.module, name, VOID, parameters, build)
-    grain = up(f, rows.LEAST_STEPS, f.maximum(plan["terms"] * tile.rows, 1))
-    env.share(f, name, numbers["groups"] * plan["tiles"], captured, grain)
+    grain = up(f, rows.LEAST_STEPS, f.maximum(plan.terms * tile.rows, 1))
+    env.share(f, name, numbers.groups * plan.tiles, captured, grain)
 
 
-# --- units --------------------------------------------------------------------------------------
+# --- work items -----------------------------------------------------------------------------------
 
 
-def _run_units(env: Env, dtype: DType, pointers: list[V], records: list[Record]) -> None:
+def _run_work_items(env: Env, dtype: DType, pointers: list[V], records: _Records) -> None:
     plan = records[2]
     f, name = plan.f, f"conv.winograd.units.{dtype}"
     captured = [*pointers, *[record.pointer for record in records]]
@@ -160,114 +169,115 @@ def _run_units(env: Env, dtype: DType, pointers: list[V], records: list[Record])
 
     def build(g: Function) -> None:
         run, *given, begin, end = g.arguments
-        names = (NUMBERS, NUMBERS, PLAN, FRAME)
-        here = [Record(g, of, pointer) for of, pointer in zip(names, given[5:], strict=True)]
-        _Units(g, Env(g.module, run, name, []), dtype, given[:5], here).emit(begin, end)
+        numbers, grid, plan, frame = given[5:]
+        here = Phase(g, numbers), Phase(g, grid), WindowPlan(g, plan), Frame(g, frame)
+        _WorkItems(g, Env(g.module, run, name, []), dtype, given[:5], here).emit(begin, end)
         g.ret()
 
     rows.shared(f.module, name, VOID, parameters, build)
-    grain = up(f, UNIT_STEPS, f.maximum(plan["steps"], 1))
-    env.share(f, name, plan["units"] * plan["blocks"], captured, grain)
+    grain = up(f, ITEM_STEPS, f.maximum(plan.steps, 1))
+    env.share(f, name, plan.work_items * plan.channel_blocks, captured, grain)
 
 
-class _Units:
-    """Some units on one thread, under emission."""
+class _WorkItems:
+    """Some work items on one thread, under emission."""
 
     def __init__(
-        self, f: Function, env: Env, dtype: DType, pointers: list[V], records: list[Record]
+        self, f: Function, env: Env, dtype: DType, pointers: list[V], records: _Records
     ) -> None:
         self.f: Final = f
         self.env: Final = env
         self.dtype: Final = dtype
-        self.tile: Final = tile_of(of_dtype(dtype))
+        self.tile: Final = tile_of(of_dtype(dtype), f.module.target)
         self.lhs, self.result, self.packed, self.table, self.flag = pointers
         self.numbers, self.grid, self.plan, given = records
-        self.frame: Final = Record(f, FRAME)
+        self.frame: Final = Frame(f)
         self.frame.copy_from(given)
         plan, tile, size = self.plan, self.tile, self.tile.type.itemsize
-        self.channels: Final = self.numbers["channels"]
+        self.channels: Final = self.numbers.channels
         self.strip_room: Final = self.channels * (POINTS * tile.columns)
-        fitting = f.divide(f.const(_SIGNAL_BYTES // size, I64), self.strip_room)
-        tiles_of_unit = product(plan.axis("band")) * plan["bunch"]
-        most = f.minimum(up(f, tiles_of_unit, tile.columns), _STRIPS)
+        fitting = f.divide(f.const(_INPUT_BYTES // size, I64), self.strip_room)
+        tiles_of_item = product(plan.band.values()) * plan.image_block
+        most = f.minimum(up(f, tiles_of_item, tile.columns), _STRIPS)
         self.strips: Final = f.maximum(f.minimum(fitting, most), 1)
         self.sums_room: Final = POINTS * tile.rows * tile.columns
         rooms = [
-            (plan["frame_room"] + 63) & -64,
-            f.const((_BUNCH * POINTS + 2) * tile.columns, I64),
+            (plan.frame_room + 63) & -64,
+            f.const((_CHANNEL_BLOCK * POINTS + 2) * tile.columns, I64),
             self.strips * self.strip_room,
             self.strips * self.sums_room,
         ]
-        table_size = f.maximum(self.channels, _BUNCH * POINTS)
+        table_size = f.maximum(self.channels, _CHANNEL_BLOCK * POINTS)
         elements = rooms[0] + rooms[1] + rooms[2] + rooms[3]
         self.room: Final = env.workspace(f, elements * size + table_size * 8)
         self.panel: Final = f.element(self.room, tile.type, rooms[0])
-        self.signal: Final = f.element(self.panel, tile.type, rooms[1])
-        self.sums: Final = f.element(self.signal, tile.type, rooms[2])
+        self.input: Final = f.element(self.panel, tile.type, rooms[1])
+        self.sums: Final = f.element(self.input, tile.type, rooms[2])
         self.panel_table: Final = f.element(self.sums, tile.type, rooms[3])
-        convolution_panel.write_table(f, tile, self.panel_table, table_size)
+        window_strips.write_table(f, tile, self.panel_table, table_size)
 
     def emit(self, begin: V, end: V) -> None:
         f, plan = self.f, self.plan
         last = f.variable(-1, I64)
         with f.range(begin, end) as number:
-            which, block = f.divide(number, plan["blocks"]), f.remainder(number, plan["blocks"])
-            unit = convolution_units.unit_at(plan, self.grid, which, block)
+            which, block = (
+                f.divide(number, plan.channel_blocks),
+                f.remainder(number, plan.channel_blocks),
+            )
+            item = tasks.work_item_at(plan, self.grid, which, block)
             with f.when(which.ne(last.get())):
                 every = (f.const(0, I64), self.channels)
-                convolution_units.fill(
-                    self.frame, self.dtype, self.grid, unit, self.lhs, self.room, every
-                )
-            self._unit(unit)
+                tasks.fill(self.frame, self.dtype, self.grid, item, self.lhs, self.room, every)
+            self._work_item(item)
             last.set(which)
         self.env.free(f, self.room)
 
-    def _unit(self, unit: Unit) -> None:
+    def _work_item(self, item: WorkItem) -> None:
         """Some strips of tiles at a time."""
-        f, tile, count = self.f, self.tile, product(unit.lengths)
-        outputs = outputs_of(self.numbers, self.plan, unit, self.result, self.flag, tile.type)
+        f, tile, count = self.f, self.tile, product(item.lengths)
+        outputs = outputs_of(self.numbers, self.plan, item, self.result, self.flag, tile.type)
         with f.range(0, count, self.strips * tile.columns) as first:
             end = f.minimum(first + self.strips * tile.columns, count)
             with f.range(first, end, tile.columns) as strip:
                 number = f.divide(strip - first, tile.columns)
-                at = f.element(self.signal, tile.type, number * self.strip_room)
-                self._transform(unit, strip, f.minimum(end - strip, tile.columns), at)
-            with f.range(0, unit.outputs, tile.rows) as output:
-                height = f.minimum(unit.outputs - output, tile.rows)
-                self._multiply(unit, output, height, first, end)
+                at = f.element(self.input, tile.type, number * self.strip_room)
+                self._transform(item, strip, f.minimum(end - strip, tile.columns), at)
+            with f.range(0, item.outputs, tile.rows) as output:
+                height = f.minimum(item.outputs - output, tile.rows)
+                self._multiply(item, output, height, first, end)
                 with f.range(first, end, tile.columns) as strip:
                     number = f.divide(strip - first, tile.columns)
                     at = f.element(self.sums, tile.type, number * self.sums_room)
                     columns = f.minimum(end - strip, tile.columns)
                     transform_sums(f, tile, at, outputs, (strip, columns), (output, height))
                 with f.when(end.eq(count)):
-                    given = (self.numbers, self.plan, self.env.run, unit, (output, height))
-                    convolution_units.follow(*given, WINDOWS)
+                    given = (self.numbers, self.plan, self.env.run, item, (output, height))
+                    tasks.follow(*given, WINDOWS)
 
-    def _transform(self, unit: Unit, first: V, count: V, target: V) -> None:
+    def _transform(self, item: WorkItem, first: V, count: V, target: V) -> None:
         """A strip of tiles, some channels at a time: [points, channels, tiles]."""
         f, tile = self.f, self.tile
-        steps = convolution_panel.steps(self.frame, self.grid, self.plan)
-        strip = convolution_panel.Strip(f, tile, self.room, unit.lengths, steps)
+        steps = window_strips.steps(self.frame, self.grid, self.plan)
+        strip = window_strips.Strip(f, tile, self.room, item.lengths, steps)
         panel = (self.panel, self.panel_table)
-        with f.range(0, self.channels, _BUNCH) as channel:
-            several = f.minimum(self.channels - channel, _BUNCH)
+        with f.range(0, self.channels, _CHANNEL_BLOCK) as channel:
+            several = f.minimum(self.channels - channel, _CHANNEL_BLOCK)
             table = f.element(self.table, I64, channel * POINTS)
             lines = strip.lines(first, count, table, several * POINTS, panel)
             at = f.element(target, tile.type, channel * tile.columns)
             wide = f.const(tile.columns, I64)
             made = Transformed(at, self.channels * tile.columns, wide)
-            transform_signal(f, tile, lines, count, made, several)
+            transform_input(f, tile, lines, count, made, several)
 
-    def _multiply(self, unit: Unit, output: V, height: V, first: V, end: V) -> None:
+    def _multiply(self, item: WorkItem, output: V, height: V, first: V, end: V) -> None:
         """The products over the channels, point by point, for the outputs of a matrix tile."""
         f, tile, plan = self.f, self.tile, self.plan
-        number = unit.group * plan["tiles"] + f.divide(unit.output + output, tile.rows)
+        number = item.group * plan.tiles + f.divide(item.output + output, tile.rows)
         left = f.element(self.packed, tile.type, number * _tile_room(plan, tile.rows))
         with f.range(0, POINTS) as point, f.range(first, end, tile.columns) as strip:
             which = f.divide(strip - first, tile.columns)
             place = which * self.strip_room + point * self.channels * tile.columns
-            right = f.element(self.signal, tile.type, place)
+            right = f.element(self.input, tile.type, place)
             vectors = [right, f.element(right, tile.type, tile.lanes)]
             target = which * self.sums_room + point * (tile.rows * tile.columns)
             here = Target(

@@ -1,5 +1,5 @@
 """The tasks of `convolution_winograd_taps`: for a part of the tiles, some images and some outputs,
-unit by unit; and the transform of the sums.
+work item by work item; and the transform of the sums.
 """
 
 from __future__ import annotations
@@ -11,21 +11,16 @@ from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import Array, Env
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I1, I64, of_dtype
-from weft.compiler.lower.llvm.routines.convolution import frame as convolution_frame
-from weft.compiler.lower.llvm.routines.convolution import window_strips as convolution_panel
-from weft.compiler.lower.llvm.routines.convolution.frame import FRAME, Grid
-from weft.compiler.lower.llvm.routines.convolution.geometry import (
-    AXES,
-    Record,
-    Runs,
-    band_at,
-    weighted,
-)
+from weft.compiler.lower.llvm.routines.convolution import frame as frames
+from weft.compiler.lower.llvm.routines.convolution import window_strips
+from weft.compiler.lower.llvm.routines.convolution.frame import Frame, Grid
+from weft.compiler.lower.llvm.routines.convolution.geometry import Phase, Runs, band_at, weighted
+from weft.compiler.lower.llvm.routines.convolution.records import PerAxis, Record, Word
 from weft.compiler.lower.llvm.routines.convolution.strategies import winograd_transforms as winograd
 from weft.compiler.lower.llvm.routines.convolution.strategies.filter_sums import Parts, finish
 from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_tiles import (
     Transformed,
-    transform_signal,
+    transform_input,
     transform_windows,
 )
 from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transforms import (
@@ -37,55 +32,63 @@ from weft.compiler.lower.llvm.routines.gemm import packing
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import multiply_rows
 from weft.compiler.lower.llvm.routines.gemm.tiles import Target, below, tile_of
 
-_BUNCH: Final = 16  # images that are transformed at a time
+_IMAGE_BLOCK: Final = 16  # images that are transformed at a time
 
-PLAN: Final = (
-    "bunch",  # channels of a unit
-    "bunches",
-    *[f"{name}{axis}" for axis in range(AXES) for name in ("band", "bands")],  # of tiles
-    "tiles",  # of a unit
-    "all_tiles",
-    "pitch",  # from image to image of transformed tiles
-    "units",
-    "parts",
-    "images",  # of a task
-    "image_blocks",
-    "outputs",  # of a task
-    "output_blocks",
-    "frame_room",  # elements
-    "part_room",
-)
+
+class WinogradFilterPlan(Record):
+    """How the gradient of a 3x3 filter is divided by tiles of taps."""
+
+    channel_block = Word()  # channels of a work item
+    channel_blocks = Word()
+    band = PerAxis()  # of tiles
+    bands = PerAxis()
+    tiles = Word()  # of a work item
+    all_tiles = Word()
+    pitch = Word()  # from image to image of transformed tiles
+    work_items = Word()
+    parts = Word()
+    image_block = Word()  # images of a task
+    image_blocks = Word()
+    out_channel_block = Word()  # output channels of a task
+    out_channel_blocks = Word()
+    frame_room = Word()  # elements
+    part_room = Word()
 
 
 class Tasks:
     """Some tasks on one thread, under emission."""
 
     def __init__(
-        self, f: Function, env: Env, dtype: DType, pointers: tuple[V, V, V], records: list[Record]
+        self,
+        f: Function,
+        env: Env,
+        dtype: DType,
+        pointers: tuple[V, V, V],
+        records: tuple[Phase, WinogradFilterPlan, Frame],
     ) -> None:
         self.f: Final = f
         self.env: Final = env
         self.dtype: Final = dtype
-        self.tile: Final = tile_of(of_dtype(dtype))
+        self.tile: Final = tile_of(of_dtype(dtype), f.module.target)
         self.lhs, self.rhs, self.sums = pointers
         self.numbers, self.plan, given = records
-        self.frame: Final = Record(f, FRAME)
+        self.frame: Final = Frame(f)
         self.frame.copy_from(given)
         plan, tile = self.plan, self.tile
-        taps = plan["tiles"] * (WINDOWS * WINDOWS)
+        taps = plan.tiles * (WINDOWS * WINDOWS)
         rooms = {
-            "frame": (plan["frame_room"] + 63) & -64,
-            "panel": f.const((_BUNCH * POINTS + 2) * tile.columns, I64),
-            "signal": plan["images"] * plan["pitch"] * POINTS,
+            "frame": (plan.frame_room + 63) & -64,
+            "panel": f.const((_IMAGE_BLOCK * POINTS + 2) * tile.columns, I64),
+            "signal": plan.image_block * plan.pitch * POINTS,
             "taps": (taps + 1 + 2 * tile.lanes) * tile.columns,
-            "right": plan["tiles"] * (POINTS * tile.columns),
+            "right": plan.tiles * (POINTS * tile.columns),
         }
         tables = {
-            "lines_at": plan["images"] * POINTS,
-            "panel_at": f.const(_BUNCH * POINTS, I64),
+            "lines_at": plan.image_block * POINTS,
+            "panel_at": f.const(_IMAGE_BLOCK * POINTS, I64),
             "taps_at": taps,
-            "terms_at": plan["tiles"],
-            "rows_at": plan["images"] + tile.rows,
+            "terms_at": plan.tiles,
+            "rows_at": plan.image_block + tile.rows,
         }
         size, bytes = tile.type.itemsize, f.const(0, I64)
         places: dict[str, V] = {}
@@ -101,93 +104,93 @@ class Tasks:
         self._write_tables()
         with f.range(begin, end) as task:
             rest, found = task, []
-            for count in (plan["output_blocks"], plan["image_blocks"], numbers["groups"]):
+            for count in (plan.out_channel_blocks, plan.image_blocks, numbers.groups):
                 found.append(f.remainder(rest, count))
                 rest = f.divide(rest, count)
-            low = f.divide(rest * plan["units"], plan["parts"])
-            high = f.divide((rest + 1) * plan["units"], plan["parts"])
-            with f.range(low, high) as unit:
-                adds = unit - low
-                self._unit(rest, found[2], found[1] * plan["images"], found[0], unit, adds)
+            low = f.divide(rest * plan.work_items, plan.parts)
+            high = f.divide((rest + 1) * plan.work_items, plan.parts)
+            with f.range(low, high) as item:
+                adds = item - low
+                self._work_item(rest, found[2], found[1] * plan.image_block, found[0], item, adds)
         self.env.free(f, self.room)
 
     def _write_tables(self) -> None:
         f, plan, frame, tile = self.f, self.plan, self.frame, self.tile
         size = tile.type.itemsize
         side, one = f.const(SIDE, I64), f.const(1, I64)
-        grid = Grid(plan["images"], frame["outer_to"], [one, side, side], [one, one, one])
-        convolution_frame.write_distances(frame, grid, self.at["lines_at"], size)
-        convolution_panel.write_table(f, tile, self.at["panel_at"], f.const(_BUNCH * POINTS, I64))
-        with f.range(0, plan["tiles"]) as term:
+        grid = Grid(plan.image_block, frame.outer_to, [one, side, side], [one, one, one])
+        frames.write_distances(frame, grid, self.at["lines_at"], size)
+        window_strips.write_table(f, tile, self.at["panel_at"], f.const(_IMAGE_BLOCK * POINTS, I64))
+        with f.range(0, plan.tiles) as term:
             f.store(term * size, f.element(self.at["terms_at"], I64, term))
-        with f.range(0, plan["images"] + tile.rows) as row:
-            inside = f.minimum(row, plan["images"] - 1)
-            f.store(inside * plan["pitch"] * size, f.element(self.at["rows_at"], I64, row))
+        with f.range(0, plan.image_block + tile.rows) as row:
+            inside = f.minimum(row, plan.image_block - 1)
+            f.store(inside * plan.pitch * size, f.element(self.at["rows_at"], I64, row))
 
-    def _unit(self, part: V, group: V, image: V, block: V, unit: V, adds: V) -> None:
+    def _work_item(self, part: V, group: V, image: V, block: V, item: V, adds: V) -> None:
         f, numbers, plan, tile = self.f, self.numbers, self.plan, self.tile
         limits = [f.const(1, I64)]
-        limits += [f.divide(numbers[f"taps{axis}"] + 1, WINDOWS) for axis in (1, 2)]
-        band, rest = band_at(plan, unit, limits)
-        channel = rest * plan["bunch"]
-        channels = f.minimum(numbers["channels"] - channel, plan["bunch"])
-        images = f.minimum(numbers["images"] - image, plan["images"])
+        limits += [f.divide(numbers.taps[axis] + 1, WINDOWS) for axis in (1, 2)]
+        band, rest = band_at(plan, item, limits)
+        channel = rest * plan.channel_block
+        channels = f.minimum(numbers.channels - channel, plan.channel_block)
+        images = f.minimum(numbers.images - image, plan.image_block)
         lengths = [channels, *band.lengths[1:]]
         count = channels * lengths[1] * lengths[2]
         self._fill(group, (image, images), (channel, channels), band.starts)
         self._transform(lengths, count, images)
         regions = [
-            f.minimum(numbers[f"taps{axis}"] - band.starts[axis] * WINDOWS, lengths[axis] * WINDOWS)
+            f.minimum(numbers.taps[axis] - band.starts[axis] * WINDOWS, lengths[axis] * WINDOWS)
             for axis in (1, 2)
         ]
         self._write_taps_table(lengths, regions)
-        output = block * plan["outputs"]
-        outputs = f.minimum(numbers["outputs"] - output, plan["outputs"])
-        first = group * numbers["outputs"] + output
-        place = first * numbers["rhs_output"] + channel * numbers["rhs_channel"]
+        output = block * plan.out_channel_block
+        outputs = f.minimum(numbers.out_channels - output, plan.out_channel_block)
+        first = group * numbers.out_channels + output
+        place = first * numbers.filter_out_channel + channel * numbers.filter_channel
         starts = [start * WINDOWS for start in band.starts]
         starts[0] = f.const(0, I64)
-        place = place + weighted(starts, numbers.axis("rhs"))
-        kernels = f.element(self.rhs, of_dtype(self.dtype), place)
-        row = (part * numbers["groups"] + group) * POINTS * numbers["images"] + image
-        target = f.element(self.sums, tile.type, row * numbers["outputs"] + output)
+        place = place + weighted(starts, numbers.filter_stride.values())
+        filter = f.element(self.rhs, of_dtype(self.dtype), place)
+        row = (part * numbers.groups + group) * POINTS * numbers.images + image
+        target = f.element(self.sums, tile.type, row * numbers.out_channels + output)
         with f.range(0, outputs, tile.columns) as strip:
             columns = f.minimum(outputs - strip, tile.columns)
-            moved = f.element(kernels, of_dtype(self.dtype), strip * numbers["rhs_output"])
+            moved = f.element(filter, of_dtype(self.dtype), strip * numbers.filter_out_channel)
             self._pack(moved, columns, channels, regions, count)
             at = f.element(target, tile.type, strip)
             self._multiply(at, (images, columns), count, adds)
 
-    # --- signals ---
+    # --- inputs ---
 
     def _fill(self, group: V, images: tuple[V, V], channels: tuple[V, V], starts: list[V]) -> None:
         f, numbers, frame = self.f, self.numbers, self.frame
-        lows = numbers.axis("low")
+        lows = numbers.padding.values()
         origins = [-lows[0]]
         origins += [starts[axis] * WINDOWS - lows[axis] for axis in (1, 2)]
-        frame.set_axis("origin", origins)
-        frame["outer"] = images[1]
-        frame["inner"] = channels[1]
-        place = (group * numbers["channels"] + channels[0]) * numbers["lhs_channel"]
-        place = place + images[0] * numbers["lhs_image"]
-        signal = f.element(self.lhs, of_dtype(self.dtype), place)
-        convolution_frame.fill(f, self.tile, self.dtype, signal, self.at["frame"], frame)
+        frame.origin.set(origins)
+        frame.outer = images[1]
+        frame.inner = channels[1]
+        place = (group * numbers.channels + channels[0]) * numbers.input_channel
+        place = place + images[0] * numbers.input_image
+        input = f.element(self.lhs, of_dtype(self.dtype), place)
+        frames.fill(f, self.tile, self.dtype, input, self.at["frame"], frame)
 
     def _transform(self, lengths: list[V], count: V, images: V) -> None:
         """The tiles of all images: [points, images, tiles]."""
         f, tile, plan, frame = self.f, self.tile, self.plan, self.frame
-        steps = [frame["inner_to"], frame["pitch1"] * WINDOWS]
-        strip = convolution_panel.Strip(f, tile, self.at["frame"], lengths, steps)
+        steps = [frame.inner_to, frame.pitch[1] * WINDOWS]
+        strip = window_strips.Strip(f, tile, self.at["frame"], lengths, steps)
         panel = (self.at["panel"], self.at["panel_at"])
-        apart = plan["images"] * plan["pitch"]
-        with f.range(0, count, tile.columns) as first, f.range(0, images, _BUNCH) as image:
+        apart = plan.image_block * plan.pitch
+        with f.range(0, count, tile.columns) as first, f.range(0, images, _IMAGE_BLOCK) as image:
             columns = f.minimum(count - first, tile.columns)
-            several = f.minimum(images - image, _BUNCH)
+            several = f.minimum(images - image, _IMAGE_BLOCK)
             table = f.element(self.at["lines_at"], I64, image * POINTS)
             lines = strip.lines(first, columns, table, several * POINTS, panel)
-            at = f.element(self.at["signal"], tile.type, image * plan["pitch"] + first)
-            made = Transformed(at, apart, plan["pitch"])
-            transform_signal(f, tile, lines, columns, made, several)
+            at = f.element(self.at["signal"], tile.type, image * plan.pitch + first)
+            made = Transformed(at, apart, plan.pitch)
+            transform_input(f, tile, lines, columns, made, several)
 
     # --- taps ---
 
@@ -211,7 +214,7 @@ class Tasks:
                 f.store(line * bytes, f.element(self.at["taps_at"], I64, number.get() + part))
             number.set(number.get() + WINDOWS * WINDOWS)
 
-    def _pack(self, kernels: V, columns: V, channels: V, regions: list[V], count: V) -> None:
+    def _pack(self, filter: V, columns: V, channels: V, regions: list[V], count: V) -> None:
         """The transformed taps of a strip of outputs: [points, tiles, outputs]."""
         f, numbers, tile = self.f, self.numbers, self.tile
         with f.range(0, tile.columns) as column:
@@ -221,10 +224,10 @@ class Tasks:
         target = f.variable(tile.columns, I64)
         with runs.each() as further:
             source = Array(
-                f.element(kernels, of_dtype(self.dtype), further),
+                f.element(filter, of_dtype(self.dtype), further),
                 self.dtype,
                 (runs.length, columns),
-                (numbers["rhs2"], numbers["rhs_output"]),
+                (numbers.filter_stride[2], numbers.filter_out_channel),
             )
             at = f.element(self.at["taps"], tile.type, target.get())
             packing.pack(f, tile, tile.columns, source, at)
@@ -236,11 +239,11 @@ class Tasks:
         """Point by point: images times outputs, over the tiles."""
         f, tile, plan, numbers = self.f, self.tile, self.plan, self.numbers
         images, columns = shape
-        outputs = numbers["outputs"]
+        outputs = numbers.out_channels
         with f.range(0, POINTS) as point:
-            left = f.element(self.at["signal"], tile.type, point * plan["images"] * plan["pitch"])
+            left = f.element(self.at["signal"], tile.type, point * plan.image_block * plan.pitch)
             right = f.element(self.at["right"], tile.type, point * depth * tile.columns)
-            start = point * numbers["images"] * outputs
+            start = point * numbers.images * outputs
             with f.range(0, images, tile.rows) as row:
                 here = Target(
                     f.element(target, tile.type, start + row * outputs),
@@ -257,16 +260,16 @@ def finish_image(
     f: Function,
     dtype: DType,
     pointers: tuple[V, V, V, V],
-    records: tuple[Record, Record],
+    records: tuple[Phase, WinogradFilterPlan],
     number: V,
 ) -> None:
     """One image and one group: the sums of all parts, transformed, in their place."""
     sums, result, flag, room = pointers
     numbers, plan = records
-    tile = tile_of(of_dtype(dtype))
-    outputs = numbers["outputs"]
-    image, group = f.remainder(number, numbers["images"]), f.divide(number, numbers["images"])
-    apart = numbers["images"] * outputs
+    tile = tile_of(of_dtype(dtype), f.module.target)
+    outputs = numbers.out_channels
+    image, group = f.remainder(number, numbers.images), f.divide(number, numbers.images)
+    apart = numbers.images * outputs
     start = group * POINTS * apart + image * outputs
     held = f.stack(tile.vector, POINTS, align=64)
     with f.range(0, outputs, tile.lanes) as first:
@@ -288,18 +291,18 @@ def finish_image(
             f.store(value, f.element(room, tile.type, (outputs + tile.lanes) * window + first))
         with f.when(f.intrinsic("vector.reduce.or", f.is_nan(wrong), result=I1)):
             f.store(f.const(1, I64), flag)
-    place = image * numbers["result_image"] + group * outputs * numbers["result_output"]
+    place = image * numbers.result_image + group * outputs * numbers.result_channel
     one, none = f.const(1, I64), f.const(0, I64)
     parts = Parts(room, one, none, outputs + tile.lanes, outputs)
     finish(f, dtype, parts, f.element(result, of_dtype(dtype), place), numbers)
 
 
-def _sum(f: Function, dtype: DType, sums: V, plan: Record, place: V, mask: V) -> V:
+def _sum(f: Function, dtype: DType, sums: V, plan: WinogradFilterPlan, place: V, mask: V) -> V:
     """A vector of sums over all parts, in order."""
-    tile = tile_of(of_dtype(dtype))
+    tile = tile_of(of_dtype(dtype), f.module.target)
     at = f.element(sums, tile.type, place)
     total = f.variable(memory.load_lanes(f, at, tile.vector, mask))
-    with f.range(1, plan["parts"]) as part:
-        further = f.element(at, tile.type, part * plan["part_room"])
+    with f.range(1, plan.parts) as part:
+        further = f.element(at, tile.type, part * plan.part_room)
         total.set(total.get() + memory.load_lanes(f, further, tile.vector, mask))
     return total.get()

@@ -1,4 +1,4 @@
-"""The transforms of `convolution_winograd` in memory: strips of tiles, kernels of a matrix tile,
+"""The transforms of `winograd` in memory: strips of tiles, filters of a matrix tile,
 and sums at their places in the result.
 """
 
@@ -11,7 +11,7 @@ from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.function import Function, V, Variable
 from weft.compiler.lower.llvm.emit.types import I1, I64, PTR, VOID, Type
 from weft.compiler.lower.llvm.routines.common import rows
-from weft.compiler.lower.llvm.routines.convolution.geometry import Record, weighted
+from weft.compiler.lower.llvm.routines.convolution.geometry import Phase, weighted
 from weft.compiler.lower.llvm.routines.convolution.strategies import winograd_transforms as winograd
 from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transforms import (
     POINTS,
@@ -19,7 +19,7 @@ from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transform
     TAPS,
     WINDOWS,
 )
-from weft.compiler.lower.llvm.routines.convolution.tasks import Unit
+from weft.compiler.lower.llvm.routines.convolution.tasks import WindowPlan, WorkItem
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import Scattered
 from weft.compiler.lower.llvm.routines.gemm.tiles import Tile, below
 from weft.compiler.record import record
@@ -28,7 +28,7 @@ _ATTRIBUTES: Final = "noinline nounwind"
 _PARTS: Final = (2, 4)  # of a vector, that rows of tiles often are
 
 
-# --- signals ------------------------------------------------------------------------------------
+# --- inputs ------------------------------------------------------------------------------------
 
 
 @record
@@ -40,19 +40,19 @@ class Transformed:
     channels_apart: V
 
 
-def transform_signal(
+def transform_input(
     f: Function, tile: Tile, lines: Scattered, count: V, target: Transformed, channels: V
 ) -> None:
     """Lines of `count` tiles, 16 for each channel, transformed."""
     numbers = [target.points_apart, target.channels_apart, channels]
     given = [lines.table, *lines.vectors, target.pointer, *numbers]
     with f.otherwise(count.le(tile.lanes)) as narrow:
-        f.call(_signal_function(f, tile, 1), VOID, given)
+        f.call(_input_function(f, tile, 1), VOID, given)
         narrow.otherwise()
-        f.call(_signal_function(f, tile, 2), VOID, given)
+        f.call(_input_function(f, tile, 2), VOID, given)
 
 
-def _signal_function(f: Function, tile: Tile, width: int) -> str:
+def _input_function(f: Function, tile: Tile, width: int) -> str:
     parameters = [(x, PTR) for x in ("table", "first", "second", "target")]
     parameters += [(x, I64) for x in ("apart", "pitch", "channels")]
 
@@ -69,7 +69,7 @@ def _signal_function(f: Function, tile: Tile, width: int) -> str:
                 for row in range(SIDE)
             ]
             at = g.element(target, tile.type, channel * pitch + part * tile.lanes)
-            for number, value in enumerate(_flat(winograd.signal(d))):
+            for number, value in enumerate(_flat(winograd.input(d))):
                 g.store(value, g.element(at, tile.type, apart * number))
         g.ret()
 
@@ -85,11 +85,11 @@ def _flat(square: Sequence[Sequence[V]]) -> list[V]:
     return [value for row in square for value in row]
 
 
-# --- kernels ------------------------------------------------------------------------------------
+# --- filters ------------------------------------------------------------------------------------
 
 
-def transform_kernels(f: Function, tile: Tile, packed: V, target: V, numbers: Record) -> None:
-    """The packed kernels of a matrix tile, [channels, taps, outputs], transformed: [points,
+def transform_filter(f: Function, tile: Tile, packed: V, target: V, numbers: Phase) -> None:
+    """The packed filters of a matrix tile, [channels, taps, outputs], transformed: [points,
     channels, outputs].
     """
     parameters = [(x, PTR) for x in ("packed", "target")]
@@ -112,7 +112,7 @@ def transform_kernels(f: Function, tile: Tile, packed: V, target: V, numbers: Re
 
     name = f"conv.winograd.kernel.{tile.type.text}"
     rows.shared(f.module, name, VOID, parameters, build, _ATTRIBUTES)
-    given = [packed, target, numbers["channels"], numbers["is_turned1"], numbers["is_turned2"]]
+    given = [packed, target, numbers.channels, numbers.is_reversed[1], numbers.is_reversed[2]]
     f.call(name, VOID, given)
 
 
@@ -183,44 +183,47 @@ def _windows_function(f: Function, tile: Tile, width: int) -> str:
 
 # --- sums ---------------------------------------------------------------------------------------
 
-_SUMS: Final = (
-    "first",  # tile of a strip, and how many there are
-    "count",
-    "outputs",
-    "output_step",
-    "plane_step",
-    "row_step",
-    "height",  # windows from the first one of the unit to the end of the result
-    "width",
-    "tiles_high",
-    "tiles_wide",
-)
+
+@record
+class _Strip:
+    """A strip of tiles: its first tile, how many there are, and the numbers of its outputs."""
+
+    first: V
+    count: V
+    out_channels: V
+    output_step: V
+    plane_step: V
+    row_step: V
+    height: V  # windows from the first one of the work item to the end of the result
+    width: V
+    tiles_high: V
+    tiles_wide: V
 
 
 @record
 class Outputs:
-    """Where the windows of a unit's tiles go; a flag tells that there were infinities or NaN."""
+    """Where the windows of an item's tiles go; a flag tells that there were infinities or NaN."""
 
     result: V
     flag: V
     output_step: V
-    numbers: list[V]  # the rest of `_SUMS`
+    numbers: list[V]  # the rest of `_Strip`
 
 
 def outputs_of(
-    numbers: Record, plan: Record, unit: Unit, result: V, flag: V, type: Type
+    numbers: Phase, plan: WindowPlan, item: WorkItem, result: V, flag: V, type: Type
 ) -> Outputs:
-    """The outputs of a unit in a result of elements of a type."""
+    """The outputs of a work item in a result of elements of a type."""
     f = numbers.f
-    steps = numbers.axis("result")
-    starts = [unit.starts[0], unit.starts[1] * WINDOWS, unit.starts[2] * WINDOWS]
-    output = unit.group * numbers["outputs"] + unit.output
-    place = unit.image * numbers["result_image"] + output * numbers["result_output"]
+    steps = numbers.result_stride.values()
+    starts = [item.starts[0], item.starts[1] * WINDOWS, item.starts[2] * WINDOWS]
+    output = item.group * numbers.out_channels + item.output
+    place = item.image * numbers.result_image + output * numbers.result_channel
     first = f.element(result, type, place + weighted(starts, steps))
-    plane = f.select(plan["bunch"].gt(1), numbers["result_image"], steps[0])
-    left = [numbers["count1"] - starts[1], numbers["count2"] - starts[2]]
-    rest = [plane, steps[1], *left, *unit.lengths[1:]]
-    return Outputs(first, flag, numbers["result_output"], rest)
+    plane = f.select(plan.image_block.gt(1), numbers.result_image, steps[0])
+    left = [numbers.out_positions[1] - starts[1], numbers.out_positions[2] - starts[2]]
+    rest = [plane, steps[1], *left, *item.lengths[1:]]
+    return Outputs(first, flag, numbers.result_channel, rest)
 
 
 def transform_sums(
@@ -230,7 +233,8 @@ def transform_sums(
     outputs, which are given like tiles by the first and by how many there are.
     """
     name = f"conv.winograd.sums.{tile.type.text}"
-    parameters = [(x, PTR) for x in ("sums", "result", "flag")] + [(x, I64) for x in _SUMS]
+    parameters = [(x, PTR) for x in ("sums", "result", "flag")]
+    parameters += [(x, I64) for x in _Strip.__match_args__]
 
     def build(g: Function) -> None:
         _Sums(g, tile).emit()
@@ -249,20 +253,20 @@ class _Sums:
         self.f: Final = f
         self.tile: Final = tile
         self.sums, self.result, self.flag = f.arguments[:3]
-        self.given: Final = dict(zip(_SUMS, f.arguments[3:], strict=True))
+        self.given: Final = _Strip(*f.arguments[3:])
         # The windows of a vector of tiles: for each output, two rows.
         self.row: Final = WINDOWS * tile.lanes
         self.room: Final = f.stack(tile.type, tile.rows * WINDOWS * self.row, align=64)
 
     def emit(self) -> None:
         f, given, lanes = self.f, self.given, self.tile.lanes
-        with f.range(0, given["count"], lanes) as part:
-            count = f.minimum(given["count"] - part, lanes)
-            column, row, place = self._place(given["first"] + part)
-            columns = given["width"] - column * WINDOWS
-            is_full = count.eq(lanes) & (column + lanes).le(given["tiles_wide"])
+        with f.range(0, given.count, lanes) as part:
+            count = f.minimum(given.count - part, lanes)
+            column, row, place = self._place(given.first + part)
+            columns = given.width - column * WINDOWS
+            is_full = count.eq(lanes) & (column + lanes).le(given.tiles_wide)
             is_full = is_full & columns.ge(self.row)
-            has_second = (row * WINDOWS + 1).lt(given["height"])
+            has_second = (row * WINDOWS + 1).lt(given.height)
             bad = f.variable(f.const(0.0, self.tile.vector))
             with f.otherwise(is_full) as choice:
                 self._in_place(part, place, has_second, bad)
@@ -276,9 +280,9 @@ class _Sums:
     def _place(self, tile: V) -> tuple[V, V, V]:
         """The column and row of a tile, and where its first window goes."""
         f, given = self.f, self.given
-        line, column = f.divide(tile, given["tiles_wide"]), f.remainder(tile, given["tiles_wide"])
-        plane, row = f.divide(line, given["tiles_high"]), f.remainder(line, given["tiles_high"])
-        place = plane * given["plane_step"] + row * WINDOWS * given["row_step"]
+        line, column = f.divide(tile, given.tiles_wide), f.remainder(tile, given.tiles_wide)
+        plane, row = f.divide(line, given.tiles_high), f.remainder(line, given.tiles_high)
+        place = plane * given.plane_step + row * WINDOWS * given.row_step
         return column, row, place + column * WINDOWS
 
     def _rows(self, output: V, part: V, bad: Variable) -> list[list[V]]:
@@ -308,24 +312,24 @@ class _Sums:
     def _in_place(self, part: V, place: V, has_second: V, bad: Variable) -> None:
         """Tiles beside each other, all of whose columns are there."""
         f, tile, given = self.f, self.tile, self.given
-        with f.range(0, given["outputs"]) as output:
+        with f.range(0, given.out_channels) as output:
             first, second = self._rows(output, part, bad)
-            at = f.element(self.result, tile.type, output * given["output_step"] + place)
+            at = f.element(self.result, tile.type, output * given.output_step + place)
             self._put(first, at)
             with f.when(has_second):
-                self._put(second, f.element(at, tile.type, given["row_step"]))
+                self._put(second, f.element(at, tile.type, given.row_step))
 
     def _in_runs(self, part: V, count: V, at_start: V, bad: Variable, parts: Sequence[int]) -> None:
         """Rows of tiles that are a part of a vector, all of whose windows are there, or any."""
         f, given = self.f, self.given
         if not parts:
             self._apart(part, bad)
-            self._copy(given["first"] + part, count)
+            self._copy(given.first + part, count)
             return
         wide = self.tile.lanes // parts[0]
-        fits = given["tiles_wide"].eq(wide) & count.eq(self.tile.lanes) & at_start
-        fits = fits & given["width"].ge(wide * WINDOWS)
-        fits = fits & given["height"].ge(given["tiles_high"] * WINDOWS)
+        fits = given.tiles_wide.eq(wide) & count.eq(self.tile.lanes) & at_start
+        fits = fits & given.width.ge(wide * WINDOWS)
+        fits = fits & given.height.ge(given.tiles_high * WINDOWS)
         with f.otherwise(fits) as choice:
             self._whole_runs(part, wide, bad)
             choice.otherwise()
@@ -334,11 +338,11 @@ class _Sums:
     def _whole_runs(self, part: V, wide: int, bad: Variable) -> None:
         f, tile, given, lanes = self.f, self.tile, self.given, self.tile.lanes
         starts = range(0, lanes, wide)
-        places = [self._place(given["first"] + part + start)[2] for start in starts]
-        with f.range(0, given["outputs"]) as output:
-            at = f.element(self.result, tile.type, output * given["output_step"])
+        places = [self._place(given.first + part + start)[2] for start in starts]
+        with f.range(0, given.out_channels) as output:
+            at = f.element(self.result, tile.type, output * given.output_step)
             for number, row in enumerate(self._rows(output, part, bad)):
-                line = f.element(at, tile.type, given["row_step"] * number)
+                line = f.element(at, tile.type, given.row_step * number)
                 for start, place in zip(starts, places, strict=True):
                     first = start * WINDOWS
                     picked = range(first % lanes, first % lanes + wide * WINDOWS)
@@ -352,7 +356,7 @@ class _Sums:
     def _apart(self, part: V, bad: Variable) -> None:
         """All outputs into the room, from where runs of tiles are copied."""
         f, tile = self.f, self.tile
-        with f.range(0, self.given["outputs"]) as output:
+        with f.range(0, self.given.out_channels) as output:
             for number, row in enumerate(self._rows(output, part, bad)):
                 place = (output * WINDOWS + number) * self.row
                 self._put(row, f.element(self.room, tile.type, place))
@@ -364,12 +368,12 @@ class _Sums:
             at = lane.get()
             loop.stop_unless(at.lt(count))
             column, row, place = self._place(first + at)
-            length = f.minimum(given["tiles_wide"] - column, count - at)
-            columns = f.minimum(length * WINDOWS, given["width"] - column * WINDOWS)
-            lines = f.minimum(given["height"] - row * WINDOWS, WINDOWS)
-            with f.range(0, given["outputs"]) as output, f.range(0, lines) as line:
+            length = f.minimum(given.tiles_wide - column, count - at)
+            columns = f.minimum(length * WINDOWS, given.width - column * WINDOWS)
+            lines = f.minimum(given.height - row * WINDOWS, WINDOWS)
+            with f.range(0, given.out_channels) as output, f.range(0, lines) as line:
                 source = (output * WINDOWS + line) * self.row + at * WINDOWS
-                target = output * given["output_step"] + place + line * given["row_step"]
+                target = output * given.output_step + place + line * given.row_step
                 self._copy_row(source, target, columns)
             lane.set(at + length)
 

@@ -1,4 +1,4 @@
-"""Winograd's minimal filtering F(2x2, 3x3): transforms of signals, kernels and sums, in vectors.
+"""Winograd's minimal filtering F(2x2, 3x3): transforms of inputs, filters and sums, in vectors.
 
 A tile of 2x2 windows of 3x3 taps reads 4x4 elements d. With g the kernel, its windows are
 A'[(G g G') * (B' d B)]A, where * multiplies element by element: 16 multiplications instead of 36
@@ -22,7 +22,7 @@ Line: TypeAlias = Sequence[V]
 Square: TypeAlias = Sequence[Sequence[V]]
 
 
-def signal(d: Square) -> list[list[V]]:
+def input(d: Square) -> list[list[V]]:
     """B' d B, of 4x4 elements."""
     return _both(d, _signal_line)
 
