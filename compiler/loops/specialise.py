@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from weft.compiler.ir.graph import Graph, Op, Value
 from weft.compiler.ir.opdef import Trait
-from weft.compiler.ir.walk import Rewriter, rebuild
+from weft.compiler.ir.walk import Rewriter, clone, rebuild
 from weft.compiler.loops.fuse_bias_gradient import fuse_bias_gradients
 from weft.compiler.loops.inline_products import inline_outer_product, narrow_product
 from weft.compiler.loops.prepack_weights import prepack_weights
@@ -32,7 +32,15 @@ def specialise(graph: Graph) -> Graph:
             or prepack_weights(op, rewriter)
         )
 
-    return rebuild(graph, rule)
+    return with_own_regions(rebuild(graph, rule))
+
+
+def with_own_regions(graph: Graph) -> Graph:
+    """The graph with a copy of every region that several ops share, as what is planned for a region
+    is planned for one op.
+    """
+    regions = list(graph.regions())
+    return graph if len(set(regions)) == len(regions) else clone(graph)
 
 
 def without_calls(graph: Graph) -> Graph:
