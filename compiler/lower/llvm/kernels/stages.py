@@ -6,13 +6,13 @@ where rows are kept that several stages read is for those who inherit to say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from weft.compiler.ir.index.affine import Loop
-from weft.compiler.ir.index.expression import Apply, Choose, Combined, Ref
-from weft.compiler.ir.index.references import references
+from weft.compiler.ir.index.expression import Ref
 from weft.compiler.loops.group import Reduction
-from weft.compiler.loops.kernel import Argument, Entry, Kernel, Load, Stage, Write
+from weft.compiler.loops.kernel import Entry, Kernel, Stage, Write
+from weft.compiler.loops.stage_values import reads, stage_values
 from weft.compiler.loops.vectorise import VectorPlan
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import Element
@@ -35,9 +35,8 @@ class StageEmitter:
         self.kernel = kernel
         self.plan = plan
         self.filled: set[Ref] = set()
-        self._needed: dict[Stage, list[Ref]] = {}
-        self._shared: set[Ref] = set()
-        self._find_needs()
+        values = stage_values(kernel)
+        self._needed, self._shared = values.needed, values.kept
 
     def to_scratch(self, scope: Scope, ref: Ref, element: Element) -> None:
         """Keep an element that another stage reads."""
@@ -54,32 +53,6 @@ class StageEmitter:
 
     def write(self, scope: Scope, write: Write) -> None:
         self.values.write(scope, write)
-
-    # --- what each stage computes ---
-
-    def _find_needs(self) -> None:
-        """List what each stage computes, in order; what a later stage reads again is kept."""
-        entries = self.kernel.entries
-        place = {ref: number for number, ref in enumerate(entries)}
-        done: set[Ref] = set()
-        inner = set(self.kernel.inner)
-        for stage in self.kernel.stages:
-            found: set[Ref] = set()
-            stack = [ref for ref in _roots(stage)]
-            while stack:
-                ref = stack.pop()
-                if ref in found:
-                    continue
-                found.add(ref)
-                entry = entries[ref]
-                if isinstance(entry.source, Reduction):
-                    continue
-                if ref in done and entry.loops & inner and _is_work(entry):
-                    self._shared.add(ref)
-                    continue
-                stack.extend(_reads(entry))
-            done |= found
-            self._needed[stage] = sorted(found, key=place.__getitem__)
 
     # --- levels and stages ---
 
@@ -185,7 +158,7 @@ class StageEmitter:
     def _has_operands(self, scope: Scope, entry: Entry) -> bool:
         if entry.ref in self.filled:
             return True
-        return all(scope.find(read) is not None for read in _reads(entry))
+        return all(scope.find(read) is not None for read in reads(entry))
 
     # --- lanes ---
 
@@ -217,34 +190,3 @@ class StageEmitter:
             left = f.splat((high - middle).to(I32), lanes)
             mask = memory.iota(f, lanes, I32).lt(left)
             body(scope.along(loop, middle, lanes, mask))
-
-
-def _roots(stage: Stage) -> Iterable[Ref]:
-    for entry in stage.reductions:
-        assert isinstance(entry.source, Reduction)
-        yield entry.source.body
-    for write in stage.writes:
-        yield write.source
-        for _, extra in write.position.extras:
-            yield from references(extra)
-        for guard in write.guards:
-            for _, extra in guard.index.extras:
-                yield from references(extra)
-
-
-def _reads(entry: Entry) -> list[Ref]:
-    source = entry.source
-    if isinstance(source, Load):
-        found = [read for _, extra in source.position.extras for read in references(extra)]
-        for guard in source.guards:
-            for _, extra in guard.index.extras:
-                found.extend(references(extra))
-        return found
-    if isinstance(source, Reduction | Argument):
-        return []
-    return list(references(source))
-
-
-def _is_work(entry: Entry) -> bool:
-    """Whether an entry is worth keeping rather than computing again."""
-    return isinstance(entry.source, Apply | Combined | Choose)
