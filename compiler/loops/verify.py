@@ -4,12 +4,16 @@ request.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from weft.compiler.ir.errors import VerifyError
 from weft.compiler.loops.arena import Buffer
 from weft.compiler.loops.fusion import Fusion
 from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.order import Order
-from weft.compiler.loops.program import LoopProgram
+
+if TYPE_CHECKING:
+    from weft.compiler.loops.program import LoopProgram
 
 
 def verify(program: LoopProgram) -> None:

@@ -9,7 +9,7 @@ replacement. So one rule serves all dtypes, and all shapes in which it is writte
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, overload
 
 from weft.compiler.ir.dtypes import f64
@@ -19,7 +19,6 @@ from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops.regions import inline_here
 from weft.compiler.passes.algebra.canonicalize import canonicalize
 from weft.compiler.passes.algebra.inline import inline_calls
-from weft.compiler.passes.pipeline import DEFAULT, Pass, PassLike, as_pass
 from weft.compiler.rewrite.edit import without_dead_ops
 from weft.compiler.rewrite.pattern import (
     Application,
@@ -32,13 +31,12 @@ from weft.compiler.rewrite.pattern import (
     uniform_value,
 )
 from weft.compiler.rewrite.rule import Exactness, Rule
+from weft.frontends.eager.anywhere import start_trace
 from weft.frontends.tracing.arguments import function_name
-from weft.frontends.tracing.array import start_trace
 from weft.frontends.tracing.spec import spec
 
 Function: TypeAlias = Callable[..., Any]
 Types: TypeAlias = tuple[ArrayType, ...]
-_PREPARATION = ("inline", "canonicalize")
 
 
 @overload
@@ -138,14 +136,14 @@ class _Sides:
             return None
         if when is not None and not when(**dict(zip(self.names, types, strict=True))):
             return None
-        made = self._graph_or_none(types)
-        if made is None or made.results[1].type != op.results[0].type:
+        graph = self._graph_or_none(types)
+        if graph is None or graph.results[1].type != op.results[0].type:
             return None
-        exact = _pattern(made, 0, is_exact=True)
+        exact = _pattern(graph, 0, is_exact=True)
         bindings = match(exact, op) if isinstance(exact, Application) else None
         if bindings is None:
             return None
-        region = without_dead_ops(Region(made.parameters, made.ops, (made.results[1],)))
+        region = without_dead_ops(Region(graph.parameters, graph.ops, (graph.results[1],)))
         return inline_here(region, [bindings[name] for name in self.names])[0]
 
     def _graph_or_none(self, types: Types) -> Graph | None:
@@ -158,15 +156,15 @@ class _Sides:
         return self._traced[types]
 
 
-def _pattern(made: Graph, result: int, *, is_exact: bool) -> Pattern:
+def _pattern(graph: Graph, result: int, *, is_exact: bool) -> Pattern:
     """A result of a graph as a pattern; if not exact, it leaves attributes and numbers open."""
-    nodes: dict[Value, Pattern] = {p: Placeholder(p.name) for p in made.parameters}
-    for op in made.ops:
+    nodes: dict[Value, Pattern] = {p: Placeholder(p.name) for p in graph.parameters}
+    for op in graph.ops:
         operands = tuple([_operand(v, nodes, is_exact) for v in op.operands])
         if len(op.results) == 1 and not op.regions:
             attributes = op.attributes if is_exact else {}
             nodes[op.results[0]] = Application(op.definition, operands, attributes)
-    return _operand(made.results[result], nodes, is_exact)
+    return _operand(graph.results[result], nodes, is_exact)
 
 
 def _operand(value: Value, nodes: Mapping[Value, Pattern], is_exact: bool) -> Pattern:
@@ -188,18 +186,3 @@ def _accepts(constant: Constant, is_exact: bool) -> Callable[[Value], bool]:
         return not is_exact or (value.type == constant.type and value.digest == constant.digest)
 
     return accepts
-
-
-def column(passes: Sequence[PassLike] | None, *, optimise: bool) -> list[Pass]:
-    """The passes that `jit` runs: the user's own where the default ones have brought the graph into
-    form, and the default ones if asked for.
-    """
-    own = [as_pass(item) for item in passes or ()]
-    names = [item.name for item in DEFAULT]
-    if optimise:
-        place = names.index("canonicalize") + 1
-        return [*DEFAULT[:place], *own, *DEFAULT[place:]]
-    # Rules are compared with the graph in the form that their own patterns have.
-    has_rules = any(isinstance(item, Rule) for item in passes or ())
-    prepared = [DEFAULT[names.index(name)] for name in _PREPARATION] if has_rules else []
-    return [*prepared, *own]

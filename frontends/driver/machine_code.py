@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from weft.compiler.abi import PARALLEL
-from weft.frontends.driver.background import Later
+from weft.frontends.driver.background import BackgroundCall
 from weft.frontends.driver.cache.entry import environment
 from weft.runtime import symbols
 from weft.runtime.cache import Cache, open_cache
@@ -48,16 +48,16 @@ def compile_text(text: str) -> bytes:
     from weft.compiler.lower.llvm import machine as driver
 
     key = _key(driver.host().key, text)
-    found = disk().get(key)
-    if found is None:
-        found = driver.compile_text(text)
-        disk().put(key, found)
-    return found
+    code = disk().get(key)
+    if code is None:
+        code = driver.compile_text(text)
+        disk().put(key, code)
+    return code
 
 
 def compile_texts(texts: Sequence[str]) -> list[bytes]:
     """Object code of several texts, all compiled at the same time."""
-    others = [Later(functools.partial(compile_text, text)) for text in texts[1:]]
+    others = [BackgroundCall(functools.partial(compile_text, text)) for text in texts[1:]]
     return [compile_text(texts[0]), *[other.result() for other in others]]
 
 
@@ -208,9 +208,9 @@ def _texts(name: str) -> tuple[list[str], list[str], list[str]]:
     return module.texts(available_cores()), exports, linkage.imports(module)
 
 
-_begun: Final[dict[str, Later[_Shared]]] = {}
+_begun: Final[dict[str, BackgroundCall[_Shared]]] = {}
 
 
 def _begin(name: str) -> None:
     if name not in _begun and _Shared.on_disk(name) is None:
-        _begun[name] = Later(functools.partial(_Shared.made, name))
+        _begun[name] = BackgroundCall(functools.partial(_Shared.made, name))

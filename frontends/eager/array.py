@@ -19,14 +19,19 @@ import numpy as np
 from weft.compiler.ir.errors import ArgumentError, TraceError
 from weft.compiler.ir.graph import Value
 from weft.frontends.eager import recording
+from weft.frontends.eager.immediate import compute
 from weft.frontends.eager.recording import NumPyArray, Recording
+from weft.frontends.numpy import public
+from weft.frontends.numpy.array import TracedArray
 from weft.frontends.numpy.functions.namespace import MAIN
 from weft.frontends.numpy.masked.array import Selected
 from weft.frontends.tracing import tree
-from weft.frontends.tracing.array import TracedArray
+from weft.frontends.tracing.outside import REGISTRATION, OutsideCalls
 from weft.frontends.tracing.trace import Trace, Tracer, find_trace, located
 from weft.runtime.signatures import Unsupported
 
+# What `__array_namespace__` gives: the module that users know as `weft.numpy`.
+NAMESPACE: Final = public
 # NumPy arrays with few integers may be sizes or positions that have to be known now.
 SMALL_INTEGERS: Final = 16
 
@@ -51,13 +56,13 @@ def _gathered(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], record: Recording
 ) -> Any:
     with record.trace.active():
-        given = _replaced((args, kwargs), lambda leaf: _recorded(leaf, record))
-        result = located(function, *given[0], **given[1])
+        arguments = _replaced((args, kwargs), lambda leaf: _recorded(leaf, record))
+        result = located(function, *arguments[0], **arguments[1])
         leaves, treedef = tree.flatten(result)
         if any(isinstance(leaf, Selected) for leaf in leaves):
             raise TraceError("the size of the result depends on values")
-        made = [_waiting(leaf, record) if isinstance(leaf, Tracer) else leaf for leaf in leaves]
-    return tree.unflatten(treedef, made)
+        results = [_waiting(leaf, record) if isinstance(leaf, Tracer) else leaf for leaf in leaves]
+    return tree.unflatten(treedef, results)
 
 
 def _computed_now(
@@ -66,8 +71,6 @@ def _computed_now(
     """A call that needs values. Where even known ones do not tell the size of the result to a
     trace, as of the distinct elements of an array, it is NumPy's function that computes.
     """
-    from weft.frontends.eager.immediate import compute
-
     try:
         return compute(function, args, kwargs)
     except TraceError:
@@ -94,10 +97,10 @@ def _may_be_static(array: NumPyArray) -> bool:
 def _waiting(tracer: Tracer, record: Recording) -> Array:
     _offer_buffers()
     value = record.trace.read(tracer)
-    made = Array.__new__(Array)
-    made._data, made._recording, made._value = None, record, value
-    record.wait(made, value)
-    return made
+    array = Array.__new__(Array)
+    array._data, array._recording, array._value = None, record, value
+    record.wait(array, value)
+    return array
 
 
 def _constants(arguments: Any, trace: Trace) -> Any:
@@ -227,7 +230,7 @@ class _Number:
 
 
 class Array:
-    """An array whose value is computed when somebody looks at it.
+    """An array whose value is computed when it is needed.
 
     >>> import weft as wf
     >>> x = wf.numpy.arange(4.0)
@@ -253,7 +256,7 @@ class Array:
 
     @property
     def data(self) -> NumPyArray:
-        """The value as a NumPy array that nobody may write to."""
+        """The value as a read-only NumPy array."""
         if self._data is None:
             assert self._recording is not None and self._value is not None
             self.settle(self._recording.compute(self._value))
@@ -276,7 +279,7 @@ class Array:
         return record.input(self._data)
 
     def _take(self, other: Array) -> None:
-        """Become another array, of which nobody else knows."""
+        """Take over the value of another array, to which there is no other reference."""
         if self._recording is not None:
             self._recording.forget(self)
         self._data, self._recording, self._value = other._data, other._recording, other._value
@@ -341,21 +344,21 @@ class Array:
         return iter([self[i] for i in range(len(self))])
 
     @property
-    def at(self) -> Updates:
+    def at(self) -> ArrayUpdates:
         """Functional updates: `x.at[i].set(v)` is `x` with `x[i]` replaced; also add, multiply,
         min, max, ...
         """
-        return Updates(self)
+        return ArrayUpdates(self)
 
     # --- exchange ---
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumPyArray:
-        found = self.data
-        if dtype is not None and np.dtype(dtype) != found.dtype:
+        data = self.data
+        if dtype is not None and np.dtype(dtype) != data.dtype:
             if copy is False:
-                raise ValueError(f"{found.dtype} becomes {np.dtype(dtype)} by a copy only")
-            return found.astype(dtype)
-        return found.copy() if copy else found
+                raise ValueError(f"{data.dtype} becomes {np.dtype(dtype)} by a copy only")
+            return data.astype(dtype)
+        return data.copy() if copy else data
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -380,9 +383,7 @@ class Array:
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
             raise ArgumentError(f"there is no version {api_version!r} of the array API here")
-        from weft.frontends.numpy import public as namespace
-
-        return namespace
+        return NAMESPACE
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return call(_apply_ufunc, ufunc, method, inputs, kwargs)
@@ -539,7 +540,7 @@ class Array:
         raise AttributeError(f".{name} {about}")
 
 
-class Updates:
+class ArrayUpdates:
     """`x.at`: index it, then choose what happens to the elements; the result is a new array."""
 
     __slots__ = ("_array", "_key")
@@ -548,8 +549,8 @@ class Updates:
         self._array = array
         self._key = key
 
-    def __getitem__(self, key: Any) -> Updates:
-        return Updates(self._array, key)
+    def __getitem__(self, key: Any) -> ArrayUpdates:
+        return ArrayUpdates(self._array, key)
 
     def __getattr__(self, kind: str) -> Callable[..., Any]:
         def update(*args: Any, **kwargs: Any) -> Any:
@@ -587,3 +588,7 @@ def _any_tracer(arguments: Any) -> Any:
         elif isinstance(item, dict):
             stack.extend(item.values())
     return None
+
+
+OUTSIDE: Final = OutsideCalls(Array, holds_array, call, compute)
+REGISTRATION.hand_in(OUTSIDE)

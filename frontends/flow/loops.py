@@ -10,14 +10,13 @@ from typing import Any, Final
 
 from weft.compiler.ir.errors import TraceError, WeftError
 from weft.compiler.ir.graph import Constant, Value
-from weft.frontends.flow.api import Conversion, conversion
-from weft.frontends.flow.branches import Choice
-from weft.frontends.flow.iteration import Asked, Steps, steps
+from weft.frontends.flow.branches import Branching
+from weft.frontends.flow.iteration import LoopRequest, Steps, steps
 from weft.frontends.flow.logic import and_
-from weft.frontends.flow.parts import conditional, is_traced, truth
-from weft.frontends.flow.rolling import Loop
-from weft.frontends.flow.scope import Names, Part, Scope
-from weft.frontends.numpy.functions import core
+from weft.frontends.flow.parts import conditional, conversion_state, is_traced, truth
+from weft.frontends.flow.rolling import RolledLoop
+from weft.frontends.flow.scope import Names, Part, StatementScope
+from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import OuterWrite, Tracer, user_line
 
 MOST_UNROLLED: Final = 16  # steps, of all loops around together
@@ -53,7 +52,7 @@ def _while(test: Part, body: Part, names: Names, is_sure: bool) -> None:
             raise core.trace_error("the condition of this loop does not depend on what it does")
         return tested
 
-    loop = Loop(Scope((body, test), names), is_sure)
+    loop = RolledLoop(StatementScope((body, test), names), is_sure)
     with conditional(str(user_line())):
         loop.while_loop(goes_on, lambda _: body(), with_number=False)
 
@@ -61,8 +60,8 @@ def _while(test: Part, body: Part, names: Names, is_sure: bool) -> None:
 def for_(iterable: Any, body: Part, more: Part | None, names: Any) -> None:
     """The statement `for item in iterable: body(item)`; `more` says whether to go on."""
     listed = Names(*names)
-    wish = iterable.is_loop if isinstance(iterable, Asked) else None
-    given = iterable.part if isinstance(iterable, Asked) else iterable
+    wish = iterable.is_loop if isinstance(iterable, LoopRequest) else None
+    given = iterable.part if isinstance(iterable, LoopRequest) else iterable
     made = None if wish is False else steps(given)
     if made is None:
         _unrolled(given, None, body, more, listed)
@@ -72,14 +71,10 @@ def for_(iterable: Any, body: Part, more: Part | None, names: Any) -> None:
         _rolled(made, body, more, listed)
         return
     limit = MOST_UNROLLED_AROUND_LOOPS if listed.has_loop else MOST_UNROLLED
-    if count * _state().copies <= limit * (2 if listed.size <= SHORT_BODY else 1):
+    if count * conversion_state().copies <= limit * (2 if listed.size <= SHORT_BODY else 1):
         _unrolled(given, made, body, more, listed)
     elif not _is_possible(lambda: _rolled(made, body, more, listed), count):
         _unrolled(given, made, body, more, listed)
-
-
-def _state() -> Conversion:
-    return conversion.get() or Conversion()
 
 
 def _is_possible(run: Callable[[], None], count: int = 0) -> bool:
@@ -106,7 +101,7 @@ def _rolled(made: Steps, body: Part, more: Part | None, names: Names) -> None:
     if isinstance(count, int) and count <= 0:
         return
     parts = (body,) if more is None else (body, more)
-    loop = Loop(Scope(parts, names), is_sure=isinstance(count, int))
+    loop = RolledLoop(StatementScope(parts, names), is_sure=isinstance(count, int))
     if more is None and not isinstance(count, Tracer):
         loop.scan(body, made)
         return
@@ -125,7 +120,7 @@ def _unrolled(
     """Step by step, as Python does. Once a traced value decides whether the loop goes on, the rest
     is a loop, or each step runs under that condition.
     """
-    state = _state()
+    state = conversion_state()
     copies = state.copies
     if made is not None and isinstance(made.count, int):
         state.copies = copies * max(made.count, 1)
@@ -155,5 +150,5 @@ def _rest(made: Steps, done: int) -> Steps:
 
 
 def _guarded(goes_on: Any, body: Part, item: Any, names: Names) -> None:
-    scope = Scope((body,), names._replace(is_guard=True))
-    Choice(goes_on, (lambda: None, lambda: body(item)), scope).run()
+    scope = StatementScope((body,), names._replace(is_guard=True))
+    Branching(goes_on, (lambda: None, lambda: body(item)), scope).run()

@@ -20,7 +20,7 @@ from weft.compiler.ops import cumulative
 from weft.compiler.ops.arithmetic import add
 from weft.compiler.ops.indexing import scatter
 from weft.compiler.ops.logic import and_, ge, lt, select
-from weft.frontends.numpy.functions import core, indexing, reducing, reductions
+from weft.frontends.numpy.functions import indexing, reducing, reductions
 from weft.frontends.numpy.functions.axis_access import element, move, stretch
 from weft.frontends.numpy.functions.axis_ops import (
     checked,
@@ -34,6 +34,7 @@ from weft.frontends.numpy.functions.axis_ops import (
 )
 from weft.frontends.numpy.functions.loops import scan_rows
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc
+from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import Tracer
 
 _REDUCE: Final[Mapping[np.ufunc, Any]] = {
@@ -75,9 +76,9 @@ def _loop_dtype(ufunc: np.ufunc, value: Value, dtype: Any) -> DType:
     """The dtype in which NumPy reduces: that of the operand, unless the ufunc has none for it."""
     own = value.type.dtype
     wanted = own if dtype is None else dtypes.dtype(dtype)
-    asked = dtypes.f32 if wanted is dtypes.bf16 else wanted
+    with_control_flow = dtypes.f32 if wanted is dtypes.bf16 else wanted
     try:
-        made, _, _ = ufunc.resolve_dtypes((None, asked.numpy, None), reduction=True)
+        made, _, _ = ufunc.resolve_dtypes((None, with_control_flow.numpy, None), reduction=True)
     except TypeError:
         raise DTypeError(f"numpy.{ufunc.__name__} does not reduce {wanted}") from None
     return wanted if wanted is dtypes.bf16 else dtypes.dtype(made)

@@ -9,22 +9,21 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from weft.compiler.ir.dtypes import DType, bool_, c128, f64, i64, is_supported
+from weft.compiler.ir.dtypes import is_supported
 from weft.compiler.ir.errors import ArgumentError
 from weft.compiler.ir.types import ArrayType, type_of
 from weft.compiler.record import record
 from weft.frontends.tracing import tree
 from weft.frontends.tracing.caller import caller_location
-
-Scalar: TypeAlias = bool | int | float | complex
+from weft.frontends.tracing.scalars import lost_meaning, scalar_dtype
 
 
 @record
-class Leaf:
+class ArgumentLeaf:
     """One array argument: its name, its type, and whether it came as a Python scalar."""
 
     name: str
@@ -38,24 +37,26 @@ class Call:
     `static`.
     """
 
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[ArgumentLeaf, ...]
     values: tuple[Any, ...]
     treedef: tree.TreeDef
     static: tuple[tuple[int | str, Any], ...]
 
     @property
     def has_static_keywords(self) -> bool:
-        return any(isinstance(place, str) for place, _ in self.static)
+        return any(isinstance(argument_key, str) for argument_key, _ in self.static)
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What a trace depends on."""
         kinds = tuple([(leaf.type, leaf.weak) for leaf in self.leaves])
-        static = tuple([(place, tree.told_apart(value)) for place, value in self.static])
+        static = tuple(
+            [(argument_key, tree.distinct_key(value)) for argument_key, value in self.static]
+        )
         return self.treedef, kinds, static
 
 
-class Signature:
+class FunctionSignature:
     """The parameters of a Python function: which are static, and what the others are called."""
 
     def __init__(
@@ -108,7 +109,7 @@ class Signature:
     def argument_name(self, number: int) -> str:
         return self.names[number] if number < len(self.names) else f"args.{number}"
 
-    def _leaf(self, path: str, value: Any) -> Leaf:
+    def _leaf(self, path: str, value: Any) -> ArgumentLeaf:
         group, _, rest = path.partition(".")
         if group == "0":
             number, _, inner = rest.partition(".")
@@ -116,15 +117,15 @@ class Signature:
         return describe_leaf(rest, value, self.name)
 
 
-def describe_leaf(name: str, value: Any, function: str) -> Leaf:
+def describe_leaf(name: str, value: Any, function: str) -> ArgumentLeaf:
     """The name and type of an argument; raises ArgumentError if it is no array, number or spec."""
     if isinstance(value, ArrayType):
-        return Leaf(name, value)
+        return ArgumentLeaf(name, value)
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
-        return Leaf(name, ArrayType(scalar_dtype(value)), weak=not isinstance(value, bool))
+        return ArgumentLeaf(name, ArrayType(scalar_dtype(value)), weak=not isinstance(value, bool))
     if not isinstance(value, np.ndarray | np.generic):
         if _is_tracer(value):
-            return Leaf(name, value.type, value.weak)
+            return ArgumentLeaf(name, value.type, value.weak)
         if hasattr(value, "__array__"):
             value = np.asarray(value)
     if isinstance(value, np.ndarray | np.generic):
@@ -134,7 +135,7 @@ def describe_leaf(name: str, value: Any, function: str) -> Leaf:
                 f"the argument {name} of {function} {lost}", location=caller_location()
             )
         if is_supported(value.dtype):
-            return Leaf(name, type_of(value))
+            return ArgumentLeaf(name, type_of(value))
         raise ArgumentError(
             f"the argument {name} of {function} has dtype {value.dtype}, which is not supported",
             location=caller_location(),
@@ -147,31 +148,10 @@ def describe_leaf(name: str, value: Any, function: str) -> Leaf:
     )
 
 
-def lost_meaning(array: np.ndarray[Any, Any] | np.generic) -> str | None:
-    """What an array of a class of its own would lose if its elements alone were used."""
-    if not isinstance(array, np.ndarray) or type(array) in (np.ndarray, np.memmap):
-        return None
-    if isinstance(array, np.ma.MaskedArray):
-        return "is a masked array, whose mask would be lost: pass x.filled(v), or x.data and x.mask"
-    if isinstance(array, np.matrix):
-        return "is a numpy.matrix, whose * is a matrix product: pass np.asarray(x), write x @ y"
-    kind = type(array).__name__
-    return f"is a {kind}, and what {kind} adds to arrays would be lost: pass np.asarray(x)"
-
-
 def _is_tracer(value: Any) -> bool:
     """Whether it is a traced array; there are none before the tracer is loaded."""
     trace = sys.modules.get("weft.frontends.tracing.trace")
     return trace is not None and isinstance(value, trace.Tracer)
-
-
-def scalar_dtype(scalar: Scalar) -> DType:
-    """The dtype of a Python scalar on its own."""
-    if isinstance(scalar, bool):
-        return bool_
-    if isinstance(scalar, int):
-        return i64
-    return f64 if isinstance(scalar, float) else c128
 
 
 def function_name(function: Callable[..., Any]) -> str:

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.compiler.ir.errors import ArgumentError
-from weft.compiler.ir.graph import Constant, Graph, Value
+from weft.compiler.ir.graph import Graph, Value
 from weft.compiler.record import record
-from weft.frontends.flow.api import asked, prepared
 from weft.frontends.tracing import tree
-from weft.frontends.tracing.arguments import Call, Signature, short
-from weft.frontends.tracing.array import start_trace
-from weft.frontends.tracing.hints import told
+from weft.frontends.tracing.arguments import Call, short
+from weft.frontends.tracing.conversion import prepared
+from weft.frontends.tracing.hints import most_informative
 from weft.frontends.tracing.trace import Trace
 
 
 @record
-class Traced:
+class TracedFunction:
     """A graph and how its results are put back together."""
 
     graph: Graph
     out_tree: tree.TreeDef
 
 
-def trace_call(function: Callable[..., Any], name: str, call: Call) -> Traced:
-    """Run a function on tracers and return the graph of what it did."""
-    trace = start_trace()
+def trace_call(function: Callable[..., Any], name: str, call: Call, trace: Trace) -> TracedFunction:
+    """Run a function on tracers of a new trace and return the graph of what it did."""
     with trace.active():
         tracers = [
             trace.argument(leaf.type, leaf.name, weak=leaf.weak, owner=f"the argument {leaf.name}")
@@ -36,22 +33,22 @@ def trace_call(function: Callable[..., Any], name: str, call: Call) -> Traced:
         result = run(function, call, tracers)
         values, out_tree = lift_results(result, trace, name)
     trace.finished = True
-    return Traced(trace.graph(name, values), out_tree)
+    return TracedFunction(trace.graph(name, values), out_tree)
 
 
 def run(function: Callable[..., Any], call: Call, values: Sequence[Any]) -> Any:
     """Call a function with its arrays replaced by `values` and its static arguments put back."""
     args, kwargs = tree.unflatten(call.treedef, values)
     positional = list(args)
-    for place, value in call.static:
-        if isinstance(place, int):
-            positional[place] = value
+    for argument_key, value in call.static:
+        if isinstance(argument_key, int):
+            positional[argument_key] = value
         else:
-            kwargs[place] = value
+            kwargs[argument_key] = value
     try:
         return prepared(function)(*positional, **kwargs)
     except (TypeError, ValueError) as error:
-        better = told(error)
+        better = most_informative(error)
         if better is error:
             raise
         raise better from None
@@ -74,40 +71,3 @@ def _lift_result(leaf: Any, path: str, trace: Trace, name: str) -> Value:
             f"{where} of {name} is a {type(leaf).__name__} ({short(leaf)}), not an array or a "
             "number"
         ) from None
-
-
-def trace(
-    function: Callable[..., Any],
-    *,
-    static_argnums: int | Iterable[int] = (),
-    static_argnames: str | Iterable[str] = (),
-    control_flow: bool = False,
-) -> Callable[..., Graph]:
-    """A function that takes the same arguments, or specs in their place, and returns the graph.
-
-    With `control_flow`, Python's `if`, `while`, ... on traced values become part of it.
-
-    >>> import numpy as np, weft as wf
-    >>> print(wf.trace(lambda x: np.tanh(x) * 2)(wf.spec("f32[n]")))
-    weft 1
-    graph @lambda(%x: f32[n]) {
-      %0: f32[n] = tanh(%x)
-      %1: f32[n] = mul(%0, 2.0: f32)
-      return %1
-    }
-    <BLANKLINE>
-    """
-    function = asked(function, control_flow)
-    signature = Signature(function, static_argnums, static_argnames)
-
-    @functools.wraps(function, updated=())
-    def traced(*args: Any, **kwargs: Any) -> Graph:
-        call = signature.take_apart(args, kwargs)
-        return trace_call(function, signature.name, call).graph
-
-    return traced
-
-
-def large_constants(graph: Graph, least_bytes: int) -> list[Constant]:
-    """The constants of a graph that take at least so many bytes."""
-    return [constant for constant in graph.constants if constant.array.nbytes >= least_bytes]

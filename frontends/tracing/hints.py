@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Final, NamedTuple
 
 from weft.compiler.ir.errors import TraceError
+from weft.compiler.ir.graph import Parameter, Result, Value
 from weft.compiler.ir.location import Location
 
 CONVERTED: Final = "; or let Weft do so: wf.jit(f, control_flow=True)"
@@ -24,69 +25,93 @@ _TABLE: Final = re.compile(r"([\w.]+).*\[.*\]", re.DOTALL)
 _CALL: Final = re.compile(r"([\w.]+)\(")
 
 
-class Asking(NamedTuple):
+class ValueNeed(NamedTuple):
     """Who needs a value, and what to use instead."""
 
     what: str
     instead: str
 
 
-def array_asked_for(place: Location | None, frame: FrameType | None) -> Asking:
+def array_needed_by(location: Location | None, frame: FrameType | None) -> ValueNeed:
     """Who calls `__array__` on a traced array."""
     library = _library(frame)
     if library is not None:
         return library
-    text = "" if place is None else place.expression
-    if is_store(place):
-        return Asking(f"the write to {text}, of a NumPy array,", INTO_NUMPY + CONVERTED)
+    text = "" if location is None else location.expression
+    if is_store(location):
+        return ValueNeed(f"the write to {text}, of a NumPy array,", INTO_NUMPY + CONVERTED)
     table = _TABLE.fullmatch(text)
     if table is not None and not text.startswith(("np.c_", "np.r_")):
         name = table[1] if text.startswith(table[1] + "[") else "table"
-        return Asking(
+        return ValueNeed(
             f"the index of {name}, a NumPy array,",
             f"weft.numpy.asarray({name})[i]" + CONVERTED,
         )
     called = _CALL.match(text)
     if called is not None and ".random." in called[1]:
-        return Asking(
+        return ValueNeed(
             "a function of numpy.random",
             "weft.random, as in weft.random.normal(key, x.shape), which draws in the program",
         )
-    return Asking(
+    return ValueNeed(
         "a NumPy array (np.array, np.asarray, or a list of traced arrays)",
         "weft.numpy.asarray / weft.numpy.stack, or the function of the same name in weft.numpy"
         + CONVERTED,
     )
 
 
-def is_store(place: Location | None) -> bool:
+def is_store(location: Location | None) -> bool:
     """Whether the line assigns to an item at this place."""
-    if place is None or not place.expression.endswith("]"):
+    if location is None or not location.expression.endswith("]"):
         return False
-    line = linecache.getline(place.file, place.line)
-    _, found, rest = line.partition(place.expression)
-    return bool(found) and _STORE.match(rest) is not None
+    line = linecache.getline(location.file, location.line)
+    _, separator, rest = line.partition(location.expression)
+    return bool(separator) and _STORE.match(rest) is not None
 
 
-def _library(frame: FrameType | None) -> Asking | None:
+def statement_at(location: Location | None) -> str:
+    """The kind of statement or expression on the line that needs a truth value; "" if unknown."""
+    line = "" if location is None else linecache.getline(location.file, location.line).strip()
+    for word, name in (("elif", "if"), ("if", "if"), ("while", "while"), ("assert", "assert")):
+        if line.startswith(word + " ") or line.startswith(word + "("):
+            return name
+    for word in (" if ", " and ", " or ", "not "):
+        if word in f" {line}":
+            return word.strip()
+    return ""
+
+
+def describe(value: Value) -> str:
+    """What a traced value is to the user."""
+    if isinstance(value, Parameter):
+        return (
+            f"the argument {value.name}" if value.name else "an argument of a loop body or branch"
+        )
+    if isinstance(value, Result):
+        expression = value.op.location.expression if value.op.location is not None else ""
+        return f"`{expression}`" if expression else f"the result of {value.op.name}"
+    return "a constant"
+
+
+def _library(frame: FrameType | None) -> ValueNeed | None:
     """SciPy's function that the user called, if it is that which asks."""
-    found: FrameType | None = None
+    caller: FrameType | None = None
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if module.startswith("scipy."):
-            found = frame
-        elif found is not None or not module.startswith(("numpy", "weft")):
+            caller = frame
+        elif caller is not None or not module.startswith(("numpy", "weft")):
             break
         frame = frame.f_back
-    if found is None:
+    if caller is None:
         return None
-    part = found.f_globals["__name__"].split(".")[1]
+    part = caller.f_globals["__name__"].split(".")[1]
     ours = f"weft.scipy.{part}"
     if part.startswith("_") or not _has(ours):
-        return Asking(
+        return ValueNeed(
             "a function of SciPy", "functions of NumPy or weft.scipy, or wf.callback, to call it"
         )
-    return Asking(
+    return ValueNeed(
         f"a function of scipy.{part}",
         f"the one of the same name in {ours}, or wf.callback, to call SciPy's" + CONVERTED,
     )
@@ -96,7 +121,7 @@ def _has(module: str) -> bool:
     return module in sys.modules or importlib.util.find_spec(module) is not None
 
 
-def told(error: BaseException) -> BaseException:
+def most_informative(error: BaseException) -> BaseException:
     """The error that says most: ours, where NumPy put one of its own over it."""
     is_plain = type(error) in (ValueError, TypeError)
     cause = error.__cause__

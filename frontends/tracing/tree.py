@@ -25,7 +25,7 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
     while True:
         leaves, treedef = optree.tree_flatten(tree, namespace=NAMESPACE)
         if any(map(is_scipy, leaves)):
-            tree = optree.tree_map(as_own, tree, namespace=NAMESPACE)
+            tree = optree.tree_map(as_sparse_array, tree, namespace=NAMESPACE)
             continue
         instances = [leaf for leaf in leaves if not isinstance(leaf, type)]
         unknown = {type(leaf) for leaf in instances if dataclasses.is_dataclass(leaf)}
@@ -59,10 +59,10 @@ def map_tree(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     return unflatten(treedef, [function(*group) for group in zip(leaves, *others, strict=True)])
 
 
-def told_apart(value: Any) -> Any:
+def distinct_key(value: Any) -> Any:
     """A key that differs where Python's `==` does not: 1, 1.0 and True, 0.0 and -0.0."""
     if isinstance(value, tuple):
-        return type(value), tuple([told_apart(item) for item in value])
+        return type(value), tuple([distinct_key(item) for item in value])
     return type(value), repr(value) if isinstance(value, float | complex) else value
 
 
@@ -77,8 +77,8 @@ def constant_leaves(treedef: TreeDef) -> tuple[bool, ...]:
 def _is_constant(part: Any) -> bool:
     if not dataclasses.is_dataclass(part.type):
         return False
-    found = [field for field in dataclasses.fields(part.type) if field.name == part.entry]
-    return any(not field.metadata.get("differentiable", True) for field in found)
+    fields = [field for field in dataclasses.fields(part.type) if field.name == part.entry]
+    return any(not field.metadata.get("differentiable", True) for field in fields)
 
 
 def is_alike(left: TreeDef, right: TreeDef) -> bool:
@@ -95,10 +95,10 @@ def _without_hints(treedef: TreeDef) -> TreeDef:
         hints = {name: None for name in _hints(node)}
         return dataclasses.replace(node, **hints) if hints else node
 
-    made = optree.tree_map(
+    without = optree.tree_map(
         cleared, example, is_leaf=lambda node: bool(_hints(node)), namespace=NAMESPACE
     )
-    return optree.tree_structure(made, namespace=NAMESPACE)
+    return optree.tree_structure(without, namespace=NAMESPACE)
 
 
 def _hints(node: Any) -> list[str]:
@@ -113,11 +113,11 @@ def is_scipy(value: Any) -> bool:
     return loaded is not None and bool(loaded.issparse(value))
 
 
-def as_own(leaf: Any) -> Any:
+def as_sparse_array(leaf: Any) -> Any:
     """A sparse array of SciPy's as one of ours, which are nodes; others as they are."""
     if not is_scipy(leaf):
         return leaf
-    from weft.frontends.sparse.array import of_scipy
+    from weft.frontends.tracing.sparse_array import of_scipy
 
     return of_scipy(leaf)
 
@@ -140,7 +140,7 @@ def _register(kind: type) -> None:
         children = [getattr(instance, name) for name in dynamic]
         metadata = tuple([getattr(instance, name) for name in static])
         _require_hashable(kind, static, metadata)
-        return children, (metadata, told_apart(metadata)), tuple(dynamic)
+        return children, (metadata, distinct_key(metadata)), tuple(dynamic)
 
     def from_children(kept: Any, children: Any) -> Any:
         metadata, _ = kept

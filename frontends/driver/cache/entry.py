@@ -44,7 +44,7 @@ class Unstorable(Exception):
 
 
 @record
-class Stored:
+class StoredProgram:
     """What a call needs of a compiled function."""
 
     artifact: Artifact
@@ -52,7 +52,7 @@ class Stored:
     donated: Mapping[int, int]
 
 
-class Shelf:
+class ProgramEntry:
     """The place on disk of one version of a function: looks there for programs, and keeps them.
 
     `note` says how that went. `options` are what the caller chose beside the arguments; `refused`
@@ -80,7 +80,7 @@ class Shelf:
         else:
             self._try_identity()
 
-    def find(self, strides: Sequence[tuple[int, Strides]] = ()) -> Stored | None:
+    def find(self, strides: Sequence[tuple[int, Strides]] = ()) -> StoredProgram | None:
         """The program for arguments of these strides, if an earlier process left it."""
         if self._digest is None:
             return None
@@ -88,11 +88,11 @@ class Shelf:
         if data is None:
             return None
         try:
-            found = decode(data)
+            stored = decode(data)
         except (ValueError, KeyError, TypeError, IndexError, struct.error):
             return None
         self.note = self.note or f"found on disk, {len(data):,} bytes"
-        return found
+        return stored
 
     def confirm(self) -> None:
         """To be called after tracing: what changes what it depends on is not kept."""
@@ -118,7 +118,7 @@ class Shelf:
         if self._digest is None:
             return
         try:
-            data = encode(Stored(artifact, out_tree, donated))
+            data = encode(StoredProgram(artifact, out_tree, donated))
         except Unstorable as reason:
             self._digest = None
             self.note = f"not kept: {reason}"
@@ -127,11 +127,11 @@ class Shelf:
         self.note = self.note or f"not found on disk; kept, {len(data):,} bytes"
 
     def _try_identity(self) -> None:
-        from weft.frontends.driver.cache.fingerprint import NoIdentity
+        from weft.frontends.driver.cache.fingerprint import NoFingerprint
 
         try:
             self._digest = self._version()
-        except NoIdentity as reason:
+        except NoFingerprint as reason:
             self.note = f"not kept: {reason}"
         except Exception as error:  # looking at a user's object can run the user's code
             self.note = f"not kept: looking at the function raised {error!r}"
@@ -143,17 +143,19 @@ class Shelf:
 
 def _version_digest(function: Callable[..., Any], call: Call, options: tuple[Any, ...]) -> str:
     """A digest of a function and of the kind of its arguments."""
-    from weft.frontends.driver.cache.fingerprint import Digest
+    from weft.frontends.driver.cache.fingerprint import Fingerprint
 
-    made = Digest()
-    made.add(function, "the function")
-    made.add(tree.unflatten(call.treedef, range(len(call.leaves))), "the structure of arguments")
+    fingerprint = Fingerprint()
+    fingerprint.add(function, "the function")
+    fingerprint.add(
+        tree.unflatten(call.treedef, range(len(call.leaves))), "the structure of arguments"
+    )
     for leaf in call.leaves:
-        made.add((leaf.name, leaf.type, leaf.weak), "an argument")
-    for place, value in call.static:
-        made.add((place, value), f"the static argument {place}")
-    made.add(options, "an option")
-    return made.hexdigest()
+        fingerprint.add((leaf.name, leaf.type, leaf.weak), "an argument")
+    for argument_key, value in call.static:
+        fingerprint.add((argument_key, value), f"the static argument {argument_key}")
+    fingerprint.add(options, "an option")
+    return fingerprint.hexdigest()
 
 
 @functools.cache
@@ -180,17 +182,17 @@ def environment() -> tuple[str, ...] | None:
 
 def _stamp(package: str) -> str:
     """What tells releases of a package apart, without importing it."""
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
         return ""
-    status = os.stat(found.origin)
-    return f"{found.origin} {status.st_size} {status.st_mtime_ns}"
+    status = os.stat(spec.origin)
+    return f"{spec.origin} {status.st_size} {status.st_mtime_ns}"
 
 
 # --- bytes ----------------------------------------------------------------------------------------
 
 
-def encode(stored: Stored) -> bytes:
+def encode(stored: StoredProgram) -> bytes:
     """A program as bytes; raises `Unstorable`."""
     artifact, native = stored.artifact, stored.artifact.native
     if native is None or native.hosts:
@@ -224,21 +226,21 @@ def encode(stored: Stored) -> bytes:
     return b"".join([_HEAD, _LENGTH.pack(len(text)), text, *native.code, *constants])
 
 
-def decode(data: bytes) -> Stored:
+def decode(data: bytes) -> StoredProgram:
     """The program of bytes that `encode` made; some ValueError if it did not."""
     if not data.startswith(_HEAD):
         raise ValueError("no stored program, or one of another release")
     start = len(_HEAD) + _LENGTH.size
     (length,) = _LENGTH.unpack_from(data, len(_HEAD))
     head = json.loads(data[start : start + length])
-    place = start + length
+    offset = start + length
     code = []
     for size in head["code"]:
-        code.append(data[place : place + size])
-        place += size
+        code.append(data[offset : offset + size])
+        offset += size
     native = Native(
         code=tuple(code),
-        constants=_constants(head["constants"], data, place),
+        constants=_constants(head["constants"], data, offset),
         symbols=tuple(head["symbols"]),
         strides=tuple((name, number, axis) for name, number, axis in head["strides"]),
         defined=tuple(head["defined"]),
@@ -260,25 +262,25 @@ def decode(data: bytes) -> Stored:
         raise ValueError("the results of a stored program are in another order")
     artifact = Artifact(head["name"], head["backend"], signature, None, native)
     donated = {result: parameter for result, parameter in head["donated"]}
-    return Stored(artifact, out_tree, donated)
+    return StoredProgram(artifact, out_tree, donated)
 
 
 def _constants(
-    described: Sequence[Any], data: bytes, place: int
+    described: Sequence[Any], data: bytes, offset: int
 ) -> tuple[np.ndarray[Any, Any], ...]:
-    made = []
+    arrays = []
     for name, shape, size in described:
         dtype = dtypes.named(name).numpy
         array: np.ndarray[Any, Any] = np.empty(shape, dtype)
-        array.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8, size, place)
-        made.append(array)
-        place += size
-    return tuple(made)
+        array.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8, size, offset)
+        arrays.append(array)
+        offset += size
+    return tuple(arrays)
 
 
 def _site_data(site: Site) -> list[Any]:
-    place = site.location
-    where = None if place is None else [place.file, place.line, place.expression]
+    location = site.location
+    where = None if location is None else [location.file, location.line, location.expression]
     return [site.error, site.message, site.op, where]
 
 

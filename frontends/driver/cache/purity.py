@@ -11,8 +11,9 @@ import hashlib
 import os
 import sys
 import time
-from pathlib import Path
 from typing import Any, Final
+
+from weft.frontends.tracing.caller import OWN_FOLDERS
 
 _PURE: Final = frozenset(
     "__future__ _collections _functools _operator _warnings abc cmath collections contextlib copy "
@@ -78,16 +79,7 @@ def version(module: str) -> str:
     return str(getattr(top, "__version__", ""))
 
 
-def is_weft(file: str) -> bool:
-    """Whether it is a source file of Weft."""
-    return file.startswith(_PARTS)
-
-
 _LOADED: Final = time.time()
-_PACKAGE: Final = str(Path(os.path.abspath(__file__)).parents[3])
-_PARTS: Final = tuple(
-    os.path.join(_PACKAGE, part) + os.sep for part in ("compiler", "frontends", "runtime")
-)
 
 
 def weft_sources() -> str | None:
@@ -95,18 +87,18 @@ def weft_sources() -> str | None:
     cache of bytecode trusts them. None if one changed since this process loaded it, or if there
     are none to look at.
     """
-    made = hashlib.blake2b(digest_size=20)
-    paths = [path for part in _PARTS for path in _source_files(part)]
+    digest = hashlib.blake2b(digest_size=20)
+    paths = [path for folder in OWN_FOLDERS for path in _source_files(folder)]
     for path in paths:
         status = os.stat(path)
         if status.st_mtime >= _LOADED:
             return None
-        made.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())
-    return made.hexdigest() if paths else None
+        digest.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return digest.hexdigest() if paths else None
 
 
 def _source_files(folder: str) -> list[str]:
-    found = []
+    files = []
     for parent, _, names in os.walk(folder):
-        found += [os.path.join(parent, name) for name in names if name.endswith(".py")]
-    return sorted(found)
+        files += [os.path.join(parent, name) for name in names if name.endswith(".py")]
+    return sorted(files)

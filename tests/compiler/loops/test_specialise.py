@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.compiler.native.comparing import run_native
+from tests.compiler.lower.llvm.program.comparing import run_native
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Graph

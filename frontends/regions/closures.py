@@ -16,12 +16,11 @@ from weft.compiler.ir.graph import Graph, Region
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ir.walk import inline
 from weft.compiler.record import record
-from weft.frontends.flow.api import prepared
 from weft.frontends.tracing import tree
-from weft.frontends.tracing.arguments import Leaf, describe_leaf, function_name
-from weft.frontends.tracing.array import start_trace
+from weft.frontends.tracing.arguments import ArgumentLeaf, describe_leaf, function_name
+from weft.frontends.tracing.conversion import prepared
 from weft.frontends.tracing.function import lift_results
-from weft.frontends.tracing.trace import Tracer, find_trace
+from weft.frontends.tracing.trace import Trace, Tracer, find_trace
 
 
 @record
@@ -39,22 +38,24 @@ class Closure:
 
 
 @record
-class Arguments:
+class FlatArguments:
     """Positional arguments, flattened: leaves, their types, which argument each is in, and which
     derivatives leave alone.
     """
 
     values: list[Any]
-    leaves: list[Leaf]
+    leaves: list[ArgumentLeaf]
     treedef: tree.TreeDef
     argument_of: list[int]
     constant: tuple[bool, ...]
 
 
-def flatten_arguments(function: str, names: Sequence[str], arguments: Sequence[Any]) -> Arguments:
+def flatten_arguments(
+    function: str, names: Sequence[str], arguments: Sequence[Any]
+) -> FlatArguments:
     """Take positional arguments apart; raises ArgumentError for a leaf that is no array."""
     values: list[Any] = []
-    leaves: list[Leaf] = []
+    leaves: list[ArgumentLeaf] = []
     argument_of: list[int] = []
     for number, argument in enumerate(arguments):
         own, paths, _ = tree.flatten_with_names(argument)
@@ -65,19 +66,19 @@ def flatten_arguments(function: str, names: Sequence[str], arguments: Sequence[A
             values.append(value)
             argument_of.append(number)
     _, treedef = tree.flatten(tuple(arguments))
-    return Arguments(values, leaves, treedef, argument_of, tree.constant_leaves(treedef))
+    return FlatArguments(values, leaves, treedef, argument_of, tree.constant_leaves(treedef))
 
 
 def close(
+    trace: Trace,
     function: Callable[..., Any],
     treedef: tree.TreeDef,
     types: Sequence[ArrayType],
     weak: Sequence[bool] | None = None,
     names: Sequence[str] | None = None,
 ) -> Closure:
-    """Trace a function of positional arguments whose leaves have these types."""
-    outer = find_trace()
-    trace = start_trace(outer)
+    """Trace a function of positional arguments whose leaves have these types, in a new trace."""
+    outer = trace.parent
     weakness = weak or [False] * len(types)
     labels = names or [""] * len(types)
     with trace.active():
