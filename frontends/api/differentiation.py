@@ -21,17 +21,18 @@ from weft.compiler.ir.graph import Graph, Region
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops.helpers import zeros
 from weft.compiler.transforms import derive
+from weft.frontends.eager.anywhere import start_trace
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc
-from weft.frontends.tracing import tree
-from weft.frontends.tracing.arguments import describe_leaf, parameter_names
-from weft.frontends.tracing.caller import caller_location
-from weft.frontends.tracing.closures import (
+from weft.frontends.regions.closures import (
     Arguments,
     Closure,
     apply_region,
     close,
     flatten_arguments,
 )
+from weft.frontends.tracing import tree
+from weft.frontends.tracing.arguments import describe_leaf, parameter_names
+from weft.frontends.tracing.caller import caller_location
 from weft.frontends.tracing.trace import find_trace
 
 
@@ -87,6 +88,7 @@ def _name(function: Callable[..., Any]) -> str:
 def _close(function: Callable[..., Any], arguments: Arguments) -> Closure:
     leaves = arguments.leaves
     return close(
+        start_trace(find_trace()),
         function,
         arguments.treedef,
         [leaf.type for leaf in leaves],

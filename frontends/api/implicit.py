@@ -20,9 +20,8 @@ from weft.frontends.api.control import stop_gradient
 from weft.frontends.api.custom import custom_jvp
 from weft.frontends.api.differentiation import jvp
 from weft.frontends.api.jacobians import jacfwd
-from weft.frontends.eager.immediate import eager
-from weft.frontends.numpy.functions import core
-from weft.frontends.tracing import tree
+from weft.frontends.eager.anywhere import eager
+from weft.frontends.tracing import core, tree
 
 __all__ = ["fixed_point", "linear_solve", "root"]
 

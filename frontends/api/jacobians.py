@@ -21,13 +21,12 @@ from weft.frontends.api.differentiation import (
 )
 from weft.frontends.api.gradients import grad
 from weft.frontends.api.vmap import vmap
-from weft.frontends.eager.immediate import eager
-from weft.frontends.numpy.functions import core
+from weft.frontends.eager.anywhere import eager
 from weft.frontends.numpy.functions.diagonals import eye
-from weft.frontends.tracing import tree
+from weft.frontends.regions.closures import flatten_arguments
+from weft.frontends.tracing import core, tree
 from weft.frontends.tracing.arguments import describe_leaf, parameter_names
 from weft.frontends.tracing.caller import caller_location
-from weft.frontends.tracing.closures import flatten_arguments
 
 
 def jacfwd(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:

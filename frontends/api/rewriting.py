@@ -9,7 +9,7 @@ replacement. So one rule serves all dtypes, and all shapes in which it is writte
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, overload
 
 from weft.compiler.ir.dtypes import f64
@@ -19,7 +19,6 @@ from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops.regions import inline_here
 from weft.compiler.passes.algebra.canonicalize import canonicalize
 from weft.compiler.passes.algebra.inline import inline_calls
-from weft.compiler.passes.pipeline import DEFAULT, Pass, PassLike, as_pass
 from weft.compiler.rewrite.edit import without_dead_ops
 from weft.compiler.rewrite.pattern import (
     Application,
@@ -32,13 +31,12 @@ from weft.compiler.rewrite.pattern import (
     uniform_value,
 )
 from weft.compiler.rewrite.rule import Exactness, Rule
+from weft.frontends.eager.anywhere import start_trace
 from weft.frontends.tracing.arguments import function_name
-from weft.frontends.tracing.array import start_trace
 from weft.frontends.tracing.spec import spec
 
 Function: TypeAlias = Callable[..., Any]
 Types: TypeAlias = tuple[ArrayType, ...]
-_PREPARATION = ("inline", "canonicalize")
 
 
 @overload
@@ -188,18 +186,3 @@ def _accepts(constant: Constant, is_exact: bool) -> Callable[[Value], bool]:
         return not is_exact or (value.type == constant.type and value.digest == constant.digest)
 
     return accepts
-
-
-def column(passes: Sequence[PassLike] | None, *, optimise: bool) -> list[Pass]:
-    """The passes that `jit` runs: the user's own where the default ones have brought the graph into
-    form, and the default ones if asked for.
-    """
-    own = [as_pass(item) for item in passes or ()]
-    names = [item.name for item in DEFAULT]
-    if optimise:
-        place = names.index("canonicalize") + 1
-        return [*DEFAULT[:place], *own, *DEFAULT[place:]]
-    # Rules are compared with the graph in the form that their own patterns have.
-    has_rules = any(isinstance(item, Rule) for item in passes or ())
-    prepared = [DEFAULT[names.index(name)] for name in _PREPARATION] if has_rules else []
-    return [*prepared, *own]

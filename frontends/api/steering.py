@@ -11,9 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.compiler.ops import conversion
-from weft.frontends.eager.immediate import eager
-from weft.frontends.numpy.functions import core
-from weft.frontends.tracing import tree
+from weft.frontends.eager.anywhere import eager
+from weft.frontends.tracing import core, tree
 
 
 @eager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.compiler.lower import reference
-from weft.frontends.driver.specialisation import CpuProgram
+from weft.frontends.driver.cpu_program import CpuProgram
 from weft.frontends.tracing.arguments import Call
 from weft.runtime.program import Program
 

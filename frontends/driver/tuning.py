@@ -180,12 +180,12 @@ class _Contest:
         return replace(self.point, gain=max(round(min(gains), 3), 0.001))
 
 
-def tune(seconds: float, sizes: Sequence[int] = SIZES) -> list[Table]:
-    """Measure for about that long, but every shape a few times: tables for one thread and for as
-    many as calls may use now.
+def tune(jit: Callable[..., Any], seconds: float, sizes: Sequence[int] = SIZES) -> list[Table]:
+    """Measure products compiled by `jit` for about that long, but every shape a few times: tables
+    for one thread and for as many as calls may use now.
     """
     deadline = time.monotonic() + seconds
-    contests = list(_contests(sizes))
+    contests = list(_contests(jit, sizes))
     for number, contest in enumerate(itertools.cycle(contests)):
         if number >= (1 + _LEAST_TURNS) * len(contests) and time.monotonic() >= deadline:
             break
@@ -201,9 +201,8 @@ def _counts() -> list[int]:
     return sorted({1, get_num_threads()})
 
 
-def _contests(sizes: Sequence[int]) -> Iterator[_Contest]:
+def _contests(jit: Callable[..., Any], sizes: Sequence[int]) -> Iterator[_Contest]:
     """Every product that is measured; one program of each way serves all sizes of a layout."""
-    from weft.frontends.driver.jit import jit
     from weft.frontends.tracing.spec import spec
 
     draw = np.random.default_rng(0).standard_normal

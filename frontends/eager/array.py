@@ -19,14 +19,19 @@ import numpy as np
 from weft.compiler.ir.errors import ArgumentError, TraceError
 from weft.compiler.ir.graph import Value
 from weft.frontends.eager import recording
+from weft.frontends.eager.immediate import compute
 from weft.frontends.eager.recording import NumPyArray, Recording
+from weft.frontends.numpy import public
+from weft.frontends.numpy.array import TracedArray
 from weft.frontends.numpy.functions.namespace import MAIN
 from weft.frontends.numpy.masked.array import Selected
 from weft.frontends.tracing import tree
-from weft.frontends.tracing.array import TracedArray
+from weft.frontends.tracing.outside import REGISTRATION, Outside
 from weft.frontends.tracing.trace import Trace, Tracer, find_trace, located
 from weft.runtime.signatures import Unsupported
 
+# What `__array_namespace__` gives: the module that users know as `weft.numpy`.
+NAMESPACE: Final = public
 # NumPy arrays with few integers may be sizes or positions that have to be known now.
 SMALL_INTEGERS: Final = 16
 
@@ -66,8 +71,6 @@ def _computed_now(
     """A call that needs values. Where even known ones do not tell the size of the result to a
     trace, as of the distinct elements of an array, it is NumPy's function that computes.
     """
-    from weft.frontends.eager.immediate import compute
-
     try:
         return compute(function, args, kwargs)
     except TraceError:
@@ -380,9 +383,7 @@ class Array:
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
             raise ArgumentError(f"there is no version {api_version!r} of the array API here")
-        from weft.frontends.numpy import public as namespace
-
-        return namespace
+        return NAMESPACE
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return call(_apply_ufunc, ufunc, method, inputs, kwargs)
@@ -587,3 +588,7 @@ def _any_tracer(arguments: Any) -> Any:
         elif isinstance(item, dict):
             stack.extend(item.values())
     return None
+
+
+OUTSIDE: Final = Outside(Array, holds_array, call, compute)
+REGISTRATION.hand_in(OUTSIDE)

@@ -21,8 +21,7 @@ from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Constant, Graph, Op, Parameter, Region, Value
 from weft.compiler.ir.types import type_of
 from weft.compiler.ir.walk import has_effect
-from weft.frontends.driver.gc_pause import uncollected
-from weft.frontends.tracing.array import start_trace
+from weft.frontends.numpy.array import start_trace
 from weft.frontends.tracing.trace import Tracer
 
 NumPyArray = np.ndarray[Any, Any]
@@ -158,12 +157,9 @@ def _elements(op: Op) -> int:
 
 
 def _compiled(graph: Graph) -> Callable[[Sequence[Any]], list[Any]]:
-    from weft.compiler.passes.pipeline import optimise
-    from weft.frontends.driver.specialisation import CpuProgram
+    from weft.frontends.driver.cpu_program import compiled
 
-    with uncollected():
-        optimised, _ = optimise(graph)
-    return CpuProgram(optimised)
+    return compiled(graph)
 
 
 # --- the recording in force ---------------------------------------------------------------------

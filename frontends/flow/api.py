@@ -8,29 +8,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from weft.compiler.ir.ambient import active
-
-
-@dataclass
-class Conversion:
-    """What holds while a converted function is traced.
-
-    `undefined` says why variables have no value; `copies` is how many times the loop bodies around
-    are traced; `conditions` are the places of traced conditions that decide whether this runs;
-    `grown` has lists that a loop has filled, with their items and these in one array.
-    """
-
-    undefined: dict[str, str] = field(default_factory=dict)
-    copies: int = 1
-    conditions: list[str] = field(default_factory=list)
-    grown: dict[int, tuple[Any, ...]] = field(default_factory=dict)
-
-
-conversion: Final[ContextVar[Conversion | None]] = ContextVar("weft_conversion", default=None)
 
 
 def control_flow(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,13 +47,3 @@ def control_flow(function: Callable[..., Any]) -> Callable[..., Any]:
 def asked(function: Callable[..., Any], control_flow_too: bool) -> Callable[..., Any]:
     """The function, converted if that was asked for."""
     return control_flow(function) if control_flow_too else function
-
-
-def prepared(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that is about to be traced: converted if the function around it is."""
-    if conversion.get() is None:
-        return function
-    from weft.frontends.flow.convert import converted
-
-    result: Callable[..., Any] = converted(function)
-    return result

@@ -14,7 +14,6 @@ from weft.compiler.ir.errors import TraceError
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import control
-from weft.frontends.api.control import unify
 from weft.frontends.flow import variables
 from weft.frontends.flow.jumps import VALUE, is_internal
 from weft.frontends.flow.parts import (
@@ -34,7 +33,8 @@ from weft.frontends.flow.parts import (
 from weft.frontends.flow.saved import HiddenWrite, Saved
 from weft.frontends.flow.scope import UNDEFINED, Names, Part, Scope
 from weft.frontends.flow.variables import Leaf, State, Taken
-from weft.frontends.numpy.functions import core
+from weft.frontends.regions.bodies import unify
+from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import OuterWrite, Tracer, user_line
 
 

@@ -15,14 +15,15 @@ import numpy as np
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.graph import Constant
 from weft.frontends.flow import libraries
-from weft.frontends.flow.api import conversion
 from weft.frontends.flow.iteration import Enumerated, TracedRange, Zipped
 from weft.frontends.flow.logic import and_, or_
 from weft.frontends.flow.parts import adopted, is_array, is_traced, truth
-from weft.frontends.numpy.functions import core, index_tricks
+from weft.frontends.numpy.functions import index_tricks
 from weft.frontends.numpy.functions.mapping import vectorize
 from weft.frontends.numpy.functions.namespace import BY_NUMPY
 from weft.frontends.numpy.masked.array import Selected
+from weft.frontends.tracing import core
+from weft.frontends.tracing.conversion import conversion
 from weft.frontends.tracing.trace import Tracer, find_trace, located
 
 _PLAIN: Final = (types.BuiltinFunctionType, types.BuiltinMethodType)
@@ -42,25 +43,72 @@ _MATH: Final = {
 _WHOLE: Final = ("floor", "ceil", "trunc")
 
 
-def call(function: Any) -> Any:
-    """What is called in place of a function."""
-    if find_trace() is None:
-        return function
-    if isinstance(function, type):
-        return _BUILTINS.get(function) or _scalar_type(function)
-    if libraries.is_scipys(function):
-        return functools.partial(_call_scipy, function)
-    if isinstance(function, _PLAIN):
-        if function.__module__ == "math":
-            return functools.partial(_math, function)
-        return _BUILTINS.get(function) or _numpy(function)
-    if isinstance(function, np.ufunc) or (getattr(function, "__module__", "") or "").startswith(
-        "numpy"
-    ):
-        return _numpy(function)
-    from weft.frontends.flow.convert import converted
+class Calls:
+    """What is called in place of functions; `convert` converts those of the user."""
 
-    return converted(function)
+    def __init__(self, convert: Callable[[Any], Any]) -> None:
+        self._convert = convert
+        taking = (builtins.filter, builtins.map, functools.reduce)
+        self._builtins = {**_BUILTINS, **{plain: self._taking(plain) for plain in taking}}
+
+    def call(self, function: Any) -> Any:
+        """What is called in place of a function."""
+        if find_trace() is None:
+            return function
+        if isinstance(function, type):
+            return self._builtins.get(function) or _scalar_type(function)
+        if libraries.is_scipys(function):
+            return functools.partial(_call_scipy, function)
+        if isinstance(function, _PLAIN):
+            if function.__module__ == "math":
+                return functools.partial(_math, function)
+            return self._builtins.get(function) or self._numpy(function)
+        if isinstance(function, np.ufunc) or (getattr(function, "__module__", "") or "").startswith(
+            "numpy"
+        ):
+            return self._numpy(function)
+        return self._convert(function)
+
+    def _taking(self, plain: Any) -> Callable[..., Any]:
+        """A builtin that takes a function, which is converted."""
+
+        def run(first: Any, *rest: Any) -> Any:
+            return plain(self._convert(first), *rest)
+
+        return run
+
+    def _numpy(self, function: Any) -> Any:
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, np.ndarray):
+            return functools.partial(_call_method, function)
+        if isinstance(owner, np.ufunc):
+            return functools.partial(self._call_numpy, function)
+        if isinstance(function, types.BuiltinMethodType) and not isinstance(
+            owner, types.ModuleType | type(None)
+        ):
+            return function  # a method of an object
+        return functools.partial(self._call_numpy, function)
+
+    def _call_numpy(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        """NumPy's function, on lists that loops have filled as arrays; arrays of floats that it
+        makes belong to the trace, so that traced values can be written to them.
+        """
+        given = [
+            _whole(a) if type(a) is list else self._convert(a) if callable(a) else a for a in args
+        ]
+        if isinstance(function, types.BuiltinFunctionType) or function in BY_NUMPY:
+            wants_ours = function in _ARRAYS and _holds_traced(given[:1])
+            wants_ours = wants_ours or (
+                function in _FILLED and _is_inexact(function, given, kwargs)
+            )
+            is_like = function in _FILLED_LIKE and isinstance(given[0], np.ndarray)
+            wants_ours = wants_ours or (is_like and _is_inexact_like(given[0], kwargs))
+            if wants_ours and function in BY_NUMPY:
+                return located(BY_NUMPY[function], *given, **kwargs)
+        held = next((found for arg in given if (found := _traced_in_list(arg)) is not None), None)
+        if held is None or any(isinstance(arg, Tracer) for arg in given):
+            return function(*given, **kwargs)
+        return _call_on_lists(held, function, given, kwargs)
 
 
 def raising() -> None:
@@ -107,39 +155,6 @@ def _holds_traced(value: Any) -> bool:
 
 
 # --- NumPy ----------------------------------------------------------------------------------------
-
-
-def _numpy(function: Any) -> Any:
-    owner = getattr(function, "__self__", None)
-    if isinstance(owner, np.ndarray):
-        return functools.partial(_call_method, function)
-    if isinstance(owner, np.ufunc):
-        return functools.partial(_call_numpy, function)
-    if isinstance(function, types.BuiltinMethodType) and not isinstance(
-        owner, types.ModuleType | type(None)
-    ):
-        return function  # a method of an object
-    return functools.partial(_call_numpy, function)
-
-
-def _call_numpy(function: Any, *args: Any, **kwargs: Any) -> Any:
-    """NumPy's function, on lists that loops have filled as arrays; arrays of floats that it makes
-    belong to the trace, so that traced values can be written to them.
-    """
-    from weft.frontends.flow.convert import converted
-
-    given = [_whole(a) if type(a) is list else converted(a) if callable(a) else a for a in args]
-    if isinstance(function, types.BuiltinFunctionType) or function in BY_NUMPY:
-        wants_ours = function in _ARRAYS and _holds_traced(given[:1])
-        wants_ours = wants_ours or (function in _FILLED and _is_inexact(function, given, kwargs))
-        is_like = function in _FILLED_LIKE and isinstance(given[0], np.ndarray)
-        wants_ours = wants_ours or (is_like and _is_inexact_like(given[0], kwargs))
-        if wants_ours and function in BY_NUMPY:
-            return located(BY_NUMPY[function], *given, **kwargs)
-    held = next((found for arg in given if (found := _traced_in_list(arg)) is not None), None)
-    if held is None or any(isinstance(arg, Tracer) for arg in given):
-        return function(*given, **kwargs)
-    return _call_on_lists(held, function, given, kwargs)
 
 
 def _call_method(function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -351,26 +366,15 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
     return builtins.sum(_whole(iterable) if type(iterable) is list else iterable, start)
 
 
-def _with_converted(function: Any) -> Callable[..., Any]:
-    def run(first: Any, *rest: Any) -> Any:
-        from weft.frontends.flow.convert import converted
-
-        return function(converted(first), *rest)
-
-    return run
-
-
 _BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
     np.vectorize: vectorize,
     builtins.all: _all,
     builtins.any: _any,
     builtins.bool: _bool,
     builtins.enumerate: _enumerate,
-    builtins.filter: _with_converted(builtins.filter),
     builtins.float: _float,
     builtins.int: _int,
     builtins.len: _len,
-    builtins.map: _with_converted(builtins.map),
     builtins.max: _extreme(builtins.max, lambda item, best: item > best),
     builtins.min: _extreme(builtins.min, lambda item, best: item < best),
     builtins.range: _range,
@@ -378,5 +382,4 @@ _BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.round: _round,
     builtins.sum: _sum,
     builtins.zip: _zip,
-    functools.reduce: _with_converted(functools.reduce),
 }

@@ -14,13 +14,12 @@ from typing import Any, Final
 
 from weft.compiler.ir.errors import TraceError
 from weft.compiler.ir.location import Location
-from weft.frontends.flow import operators
-from weft.frontends.flow.api import Conversion, conversion
+from weft.frontends.flow.operators import operators
 from weft.frontends.flow.rewriter import RUNTIME, rewritten
 from weft.frontends.flow.source import NoSource, function_node, is_users
+from weft.frontends.tracing.conversion import Conversion, conversion
 
 _FUTURE: Final = 0x1FE0000  # flags of `from __future__ import ...` in code objects
-_RUNTIME_CELL: Final = types.CellType(operators)
 _UNBOUND: Final = re.compile(r"variable '(\w+)'")
 
 
@@ -43,6 +42,9 @@ def converted(function: Any) -> Any:
     return function
 
 
+_RUNTIME_CELL: Final = types.CellType(operators(converted))
+
+
 def _method(instance: Any, name: str) -> Any:
     return getattr(type(instance), name, None)
 
@@ -51,7 +53,7 @@ def call_converted(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
     """Call a function with its control flow converted, and that of functions it calls."""
     _require_source(function)
     here = conversion.get()
-    token = conversion.set(here or Conversion())
+    token = conversion.set(here or Conversion(converted))
     try:
         return converted(function)(*args, **kwargs)
     except NameError as error:

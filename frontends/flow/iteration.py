@@ -19,7 +19,7 @@ from weft.compiler.ir.dims import Dim
 from weft.compiler.ir.dtypes import is_supported
 from weft.compiler.ops import shape
 from weft.compiler.ops.arithmetic import add, mul
-from weft.frontends.numpy.functions import core
+from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import Tracer
 
 Count: TypeAlias = "int | Dim | Tracer"

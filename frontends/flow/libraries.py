@@ -4,7 +4,6 @@ take their place when they get traced values.
 
 from __future__ import annotations
 
-import importlib
 import sys
 import types
 from typing import Any, Final
@@ -41,5 +40,27 @@ def _ours(thing: Any, name: str) -> Any:
 
 
 def _module(part: str) -> Any:
-    inside = "numpy.public.fft" if part == "fft" else f"scipy.{part}"
-    return importlib.import_module(f"weft.frontends.{inside}")
+    """Our version of a part of SciPy, loaded when SciPy's own is used."""
+    if part == "fft":
+        from weft.frontends.numpy.public import fft
+
+        return fft
+    if part == "linalg":
+        from weft.frontends.scipy import linalg
+
+        return linalg
+    if part == "ndimage":
+        from weft.frontends.scipy import ndimage
+
+        return ndimage
+    if part == "signal":
+        from weft.frontends.scipy import signal
+
+        return signal
+    if part == "special":
+        from weft.frontends.scipy import special
+
+        return special
+    from weft.frontends.scipy import stats
+
+    return stats

@@ -16,7 +16,7 @@ from weft.compiler.ops import logic
 from weft.frontends.flow.branches import choose
 from weft.frontends.flow.parts import is_traced, trace_part, truth
 from weft.frontends.flow.variables import Taken
-from weft.frontends.numpy.functions import core
+from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import Tracer, current_trace
 
 Later = Callable[[], Any]

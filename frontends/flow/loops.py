@@ -10,14 +10,13 @@ from typing import Any, Final
 
 from weft.compiler.ir.errors import TraceError, WeftError
 from weft.compiler.ir.graph import Constant, Value
-from weft.frontends.flow.api import Conversion, conversion
 from weft.frontends.flow.branches import Choice
 from weft.frontends.flow.iteration import Asked, Steps, steps
 from weft.frontends.flow.logic import and_
-from weft.frontends.flow.parts import conditional, is_traced, truth
+from weft.frontends.flow.parts import conditional, conversion_state, is_traced, truth
 from weft.frontends.flow.rolling import Loop
 from weft.frontends.flow.scope import Names, Part, Scope
-from weft.frontends.numpy.functions import core
+from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import OuterWrite, Tracer, user_line
 
 MOST_UNROLLED: Final = 16  # steps, of all loops around together
@@ -72,14 +71,10 @@ def for_(iterable: Any, body: Part, more: Part | None, names: Any) -> None:
         _rolled(made, body, more, listed)
         return
     limit = MOST_UNROLLED_AROUND_LOOPS if listed.has_loop else MOST_UNROLLED
-    if count * _state().copies <= limit * (2 if listed.size <= SHORT_BODY else 1):
+    if count * conversion_state().copies <= limit * (2 if listed.size <= SHORT_BODY else 1):
         _unrolled(given, made, body, more, listed)
     elif not _is_possible(lambda: _rolled(made, body, more, listed), count):
         _unrolled(given, made, body, more, listed)
-
-
-def _state() -> Conversion:
-    return conversion.get() or Conversion()
 
 
 def _is_possible(run: Callable[[], None], count: int = 0) -> bool:
@@ -125,7 +120,7 @@ def _unrolled(
     """Step by step, as Python does. Once a traced value decides whether the loop goes on, the rest
     is a loop, or each step runs under that condition.
     """
-    state = _state()
+    state = conversion_state()
     copies = state.copies
     if made is not None and isinstance(made.count, int):
         state.copies = copies * max(made.count, 1)

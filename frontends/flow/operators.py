@@ -1,29 +1,33 @@
-"""What rewritten functions call; they know this module as `weft_flow`."""
+"""What rewritten functions call; they know these operators as `weft_flow`."""
 
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 from weft.frontends.flow.branches import if_, if_expression
-from weft.frontends.flow.calls import call, item, raising, writable
+from weft.frontends.flow.calls import Calls, item, raising, writable
 from weft.frontends.flow.logic import and_, compare, not_, or_, tested
 from weft.frontends.flow.loops import for_, while_
 
-slice_ = builtins.slice
 
-__all__ = [
-    "and_",
-    "call",
-    "compare",
-    "for_",
-    "if_",
-    "if_expression",
-    "item",
-    "not_",
-    "or_",
-    "raising",
-    "slice_",
-    "tested",
-    "while_",
-    "writable",
-]
+def operators(convert: Callable[[Any], Any]) -> SimpleNamespace:
+    """The operators by name; `convert` converts the functions that are called."""
+    return SimpleNamespace(
+        and_=and_,
+        call=Calls(convert).call,
+        compare=compare,
+        for_=for_,
+        if_=if_,
+        if_expression=if_expression,
+        item=item,
+        not_=not_,
+        or_=or_,
+        raising=raising,
+        slice_=builtins.slice,
+        tested=tested,
+        while_=while_,
+        writable=writable,
+    )

@@ -17,11 +17,11 @@ from weft.compiler.ir.graph import Constant, Region, Value
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import logic
 from weft.frontends.flow import variables
-from weft.frontends.flow.api import Conversion, conversion
 from weft.frontends.flow.saved import refill
 from weft.frontends.flow.scope import Names, Place
 from weft.frontends.flow.variables import Leaf, State
-from weft.frontends.numpy.functions import core
+from weft.frontends.tracing import core
+from weft.frontends.tracing.conversion import Conversion, conversion
 from weft.frontends.tracing.trace import OuterWrite, Trace, Tracer, current_trace
 
 _SOLE_REFERENCES: Final = 3  # the variable, the parameter here, and that of `getrefcount`
@@ -165,9 +165,16 @@ def note_undefined(name: str, reason: str) -> None:
 @contextmanager
 def conditional(what: str) -> Iterator[None]:
     """What runs inside depends on a traced condition."""
-    state = conversion.get() or Conversion()
+    state = conversion_state()
     state.conditions.append(what)
     try:
         yield
     finally:
         state.conditions.pop()
+
+
+def conversion_state() -> Conversion:
+    """What holds for the conversion in force; a fresh one for a converted function that outlived
+    it.
+    """
+    return conversion.get() or Conversion(convert=lambda function: function)

@@ -17,9 +17,7 @@ from weft.compiler.ir.graph import Region, Value
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import control
 from weft.compiler.ops.arithmetic import add
-from weft.frontends.api.control import unify
 from weft.frontends.flow import variables
-from weft.frontends.flow.api import conversion
 from weft.frontends.flow.branches import zeros_like
 from weft.frontends.flow.iteration import Steps
 from weft.frontends.flow.jumps import is_internal
@@ -37,8 +35,9 @@ from weft.frontends.flow.parts import (
 from weft.frontends.flow.saved import HiddenWrite, Saved
 from weft.frontends.flow.scope import UNDEFINED, Part, Place, Scope
 from weft.frontends.flow.variables import Leaf, State, Taken
-from weft.frontends.numpy.functions import core
-from weft.frontends.tracing import tree
+from weft.frontends.regions.bodies import unify
+from weft.frontends.tracing import core, tree
+from weft.frontends.tracing.conversion import conversion
 from weft.frontends.tracing.trace import OuterWrite, Trace, Tracer, current_trace, user_line
 
 MOST_ATTEMPTS: Final = 8

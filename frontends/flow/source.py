@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from weft.frontends.driver.cache import purity
+from weft.frontends.tracing.caller import is_weft
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.Lambda
 
@@ -39,7 +39,7 @@ def is_users(code: CodeType) -> bool:
     """Whether the user wrote a function, not a library that is installed."""
     file = os.path.abspath(code.co_filename)
     is_library = file.startswith(_LIBRARIES) or f"{os.sep}site-packages{os.sep}" in file
-    return not is_library and not purity.is_weft(code.co_filename)
+    return not is_library and not is_weft(code.co_filename)
 
 
 def function_node(code: CodeType, names: Mapping[str, Any]) -> tuple[FunctionNode, str]:

@@ -16,8 +16,7 @@ from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops.helpers import zeros
 from weft.compiler.record import record
 from weft.frontends.flow.scope import UNDEFINED, Undefined
-from weft.frontends.numpy.functions import core
-from weft.frontends.tracing import tree
+from weft.frontends.tracing import core, tree
 from weft.frontends.tracing.arguments import short
 from weft.frontends.tracing.trace import Trace, Tracer, current_trace
 

@@ -6,7 +6,7 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Graph, Op, Result, Value
@@ -22,6 +22,9 @@ from weft.compiler.record import record
 
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.program.module import ProgramCode
+
+
+LARGE_CONSTANT_BYTES: Final = 1 << 20
 
 
 class _Text:
@@ -310,3 +313,28 @@ def why_nan(graph: Graph, arguments: Sequence[Any]) -> str:
 
 def _has(array: Any, test: Any) -> bool:
     return getattr(array.dtype, "kind", "") in "fc" and bool(test(array).any())
+
+
+def summary(graph: Graph, backend: str) -> list[str]:
+    """What a compiled version takes, which ops it has, and what deserves attention."""
+    parameters = ", ".join(f"{p.name}: {p.type}" for p in graph.parameters)
+    results = ", ".join(str(result.type) for result in graph.results)
+    counts = Counter(op.name for region in graph.regions() for op in region.ops)
+    kinds = ", ".join(f"{count} {name}" for name, count in counts.most_common())
+    lines = [
+        f"{graph.name}({parameters}) -> {results}",
+        f"  backend: {backend}",
+        f"  ops: {counts.total()} ({kinds})" if kinds else "  ops: none",
+    ]
+    for constant in graph.constants:
+        if constant.array.nbytes < LARGE_CONSTANT_BYTES:
+            continue
+        place = f", used {constant.location}" if constant.location is not None else ""
+        lines.append(
+            f"  note: the function closes over an array {constant.type} of "
+            f"{constant.array.nbytes / 2**20:.1f} MiB, "
+            f"which was copied into the program as a constant{place}; pass it as an argument to "
+            "share memory and "
+            "to let it change"
+        )
+    return lines

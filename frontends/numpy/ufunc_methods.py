@@ -13,8 +13,8 @@ from weft.compiler.ir.errors import DTypeError, ShapeError
 from weft.compiler.ir.types import format_shape
 from weft.compiler.ops.logic import select
 from weft.frontends.numpy import ufunc_reductions
-from weft.frontends.numpy.functions import core
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc
+from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import Tracer
 
 _REDUCTIONS: Final[Mapping[str, Callable[..., Any]]] = {

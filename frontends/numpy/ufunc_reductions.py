@@ -20,7 +20,7 @@ from weft.compiler.ops import cumulative
 from weft.compiler.ops.arithmetic import add
 from weft.compiler.ops.indexing import scatter
 from weft.compiler.ops.logic import and_, ge, lt, select
-from weft.frontends.numpy.functions import core, indexing, reducing, reductions
+from weft.frontends.numpy.functions import indexing, reducing, reductions
 from weft.frontends.numpy.functions.axis_access import element, move, stretch
 from weft.frontends.numpy.functions.axis_ops import (
     checked,
@@ -34,6 +34,7 @@ from weft.frontends.numpy.functions.axis_ops import (
 )
 from weft.frontends.numpy.functions.loops import scan_rows
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc
+from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import Tracer
 
 _REDUCE: Final[Mapping[np.ufunc, Any]] = {

@@ -21,10 +21,7 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.dtypes import dtype as as_dtype
 from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.types import Shape
-from weft.frontends.api.control import while_loop
-from weft.frontends.api.custom import custom_jvp
-from weft.frontends.eager.immediate import eager
-from weft.frontends.numpy.functions import core
+from weft.frontends.eager.anywhere import eager
 from weft.frontends.numpy.functions.gammas import lgamma, log_sample_slope
 from weft.frontends.numpy.functions.linalg import cholesky, qr
 from weft.frontends.numpy.functions.normals import erfc, ndtri
@@ -38,6 +35,9 @@ from weft.frontends.random.sampling import (
     split,
     uniform,
 )
+from weft.frontends.regions.control import while_loop
+from weft.frontends.regions.custom import CustomJvp
+from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import ArrayLike
 
 __all__ = [
@@ -304,7 +304,7 @@ def _rounds(attempt: Callable[[Any], tuple[Any, Any]], start: Any, is_done: Any)
 
 @functools.cache
 def _log_gamma() -> Callable[..., Any]:
-    made = custom_jvp(_draw_log_gamma)
+    made = CustomJvp(_draw_log_gamma)
 
     @made.defjvp
     def rule(primals: Any, tangents: Any) -> Any:

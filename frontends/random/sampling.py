@@ -30,8 +30,9 @@ from weft.compiler.ops.logic import and_, lt, or_, shift_right, xor
 from weft.compiler.ops.random import threefry2x32
 from weft.compiler.ops.reduction import argmax
 from weft.compiler.ops.special import erfinv, log
-from weft.frontends.eager.immediate import eager
-from weft.frontends.numpy.functions import core, selection
+from weft.frontends.eager.anywhere import eager
+from weft.frontends.numpy.functions import selection
+from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = [

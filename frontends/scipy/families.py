@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.frontends.eager.immediate import eager
+from weft.frontends.eager.anywhere import eager
 from weft.frontends.scipy.floats import spread
 
 Function = Callable[..., Any]

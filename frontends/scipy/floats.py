@@ -7,13 +7,7 @@ from typing import Any
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.dtypes import DType
 from weft.frontends.numpy.functions.axis_ops import as_value
-from weft.frontends.numpy.functions.core import (
-    broadcast_shapes,
-    broadcast_value,
-    lift,
-    result_dtype,
-    wrap,
-)
+from weft.frontends.tracing.core import broadcast_shapes, broadcast_value, lift, result_dtype, wrap
 from weft.frontends.tracing.trace import ArrayLike
 
 

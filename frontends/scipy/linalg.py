@@ -11,11 +11,11 @@ import numpy as np
 
 from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ops import linalg as primitives
-from weft.frontends.eager.immediate import eager
+from weft.frontends.eager.anywhere import eager
 from weft.frontends.numpy.functions import linalg
-from weft.frontends.numpy.functions.core import lift, reshape, trace_error, wrap
 from weft.frontends.numpy.functions.matrices import operands, stretch_stacks
 from weft.frontends.scipy.floats import traced
+from weft.frontends.tracing.core import lift, reshape, trace_error, wrap
 from weft.frontends.tracing.trace import ArrayLike
 
 _FROM_NUMPY = "det eig eigh eigvals eigvalsh expm inv lstsq norm pinv qr svdvals"

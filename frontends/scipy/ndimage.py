@@ -14,10 +14,10 @@ import numpy as np
 
 from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ops.convolution import convolution
-from weft.frontends.eager.immediate import eager
-from weft.frontends.numpy.functions.core import lift, normalize_axis, reshape, trace_error, wrap
+from weft.frontends.eager.anywhere import eager
 from weft.frontends.scipy import splines
 from weft.frontends.scipy.floats import float_dtype, traced
+from weft.frontends.tracing.core import lift, normalize_axis, reshape, trace_error, wrap
 from weft.frontends.tracing.trace import ArrayLike
 
 __all__ = [

@@ -8,16 +8,9 @@ import numpy as np
 
 from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ops.convolution import convolution
-from weft.frontends.eager.immediate import eager
-from weft.frontends.numpy.functions.core import (
-    lift,
-    normalize_axes,
-    promote,
-    reshape,
-    trace_error,
-    wrap,
-)
+from weft.frontends.eager.anywhere import eager
 from weft.frontends.scipy.floats import traced
+from weft.frontends.tracing.core import lift, normalize_axes, promote, reshape, trace_error, wrap
 from weft.frontends.tracing.trace import ArrayLike
 
 __all__ = [

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from weft.frontends.api.control import stop_gradient
-from weft.frontends.eager.immediate import eager
+from weft.frontends.eager.anywhere import eager
 from weft.frontends.numpy.functions import gammas
-from weft.frontends.numpy.functions.core import lift, wrap
 from weft.frontends.numpy.functions.special_ufuncs import SPECIAL
+from weft.frontends.regions.control import stop_gradient
 from weft.frontends.scipy.floats import floats, spread
+from weft.frontends.tracing.core import lift, wrap
 from weft.frontends.tracing.trace import ArrayLike
 
 _OTHERS = (

@@ -19,14 +19,14 @@ from typing import Any, Final
 import numpy as np
 
 from weft.compiler.ir.errors import ShapeError
-from weft.frontends.eager.immediate import eager
+from weft.frontends.eager.anywhere import eager
 from weft.frontends.numpy.functions import gammas, normals
-from weft.frontends.numpy.functions.core import lift, wrap
 from weft.frontends.numpy.functions.linalg import cholesky
 from weft.frontends.numpy.functions.special_ufuncs import SPECIAL
 from weft.frontends.scipy.families import Continuous, Discrete, inside
 from weft.frontends.scipy.floats import floats
 from weft.frontends.scipy.linalg import solve_triangular
+from weft.frontends.tracing.core import lift, wrap
 
 __all__ = [
     "bernoulli",

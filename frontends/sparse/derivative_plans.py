@@ -20,12 +20,14 @@ from weft.compiler.transforms.colouring import Colouring, colour_jacobian, colou
 from weft.compiler.transforms.selection import split_gathers
 from weft.compiler.transforms.sparsity import jacobian_pattern
 from weft.frontends.api.gradients import grad
-from weft.frontends.driver.jit import jit
+from weft.frontends.api.jit import jit
+from weft.frontends.eager.anywhere import start_trace
+from weft.frontends.regions.closures import Arguments, close
 from weft.frontends.sparse.derivative_recipes import Recipe, after_gathers, ranges
 from weft.frontends.tracing import tree
 from weft.frontends.tracing.arguments import Leaf
 from weft.frontends.tracing.caller import caller_location
-from weft.frontends.tracing.closures import Arguments, close
+from weft.frontends.tracing.trace import find_trace
 
 Array = np.ndarray[Any, Any]
 Structure = Callable[[Sequence[Any]], Any]
@@ -97,6 +99,7 @@ class Plan:
     def _analyse(self, arguments: Arguments, of_arguments: Structure) -> None:
         leaves = [leaf for leaf, free in zip(arguments.leaves, self.free, strict=True) if free]
         closure = close(
+            start_trace(find_trace()),
             self.called,
             tree.flatten(tuple([0] * len(leaves)))[1],
             [leaf.type for leaf in leaves],

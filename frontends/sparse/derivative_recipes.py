@@ -16,7 +16,7 @@ from weft.compiler.transforms.colouring import Colouring
 from weft.compiler.transforms.selection import Selection
 from weft.frontends.api.differentiation import linearize, vjp
 from weft.frontends.api.vmap import vmap
-from weft.frontends.tracing.closures import apply_region
+from weft.frontends.regions.closures import apply_region
 
 Array = np.ndarray[Any, Any]
 MOST_WRITTEN_OUT: Final = 4

@@ -16,11 +16,11 @@ from weft.compiler.ir.errors import ArgumentError, TraceError
 from weft.compiler.ir.types import ArrayType, Shape
 from weft.compiler.transforms.colouring import Colouring
 from weft.frontends.api.differentiation import chosen_arguments, marked_leaves, require_whole
+from weft.frontends.regions.closures import flatten_arguments
 from weft.frontends.sparse.derivative_plans import Plan
 from weft.frontends.tracing import tree
 from weft.frontends.tracing.arguments import parameter_names
 from weft.frontends.tracing.caller import caller_location
-from weft.frontends.tracing.closures import flatten_arguments
 from weft.frontends.tracing.trace import find_trace
 
 CACHE_SIZE: Final = 16

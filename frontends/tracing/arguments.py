@@ -9,18 +9,17 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from weft.compiler.ir.dtypes import DType, bool_, c128, f64, i64, is_supported
+from weft.compiler.ir.dtypes import is_supported
 from weft.compiler.ir.errors import ArgumentError
 from weft.compiler.ir.types import ArrayType, type_of
 from weft.compiler.record import record
 from weft.frontends.tracing import tree
 from weft.frontends.tracing.caller import caller_location
-
-Scalar: TypeAlias = bool | int | float | complex
+from weft.frontends.tracing.scalars import lost_meaning, scalar_dtype
 
 
 @record
@@ -147,31 +146,10 @@ def describe_leaf(name: str, value: Any, function: str) -> Leaf:
     )
 
 
-def lost_meaning(array: np.ndarray[Any, Any] | np.generic) -> str | None:
-    """What an array of a class of its own would lose if its elements alone were used."""
-    if not isinstance(array, np.ndarray) or type(array) in (np.ndarray, np.memmap):
-        return None
-    if isinstance(array, np.ma.MaskedArray):
-        return "is a masked array, whose mask would be lost: pass x.filled(v), or x.data and x.mask"
-    if isinstance(array, np.matrix):
-        return "is a numpy.matrix, whose * is a matrix product: pass np.asarray(x), write x @ y"
-    kind = type(array).__name__
-    return f"is a {kind}, and what {kind} adds to arrays would be lost: pass np.asarray(x)"
-
-
 def _is_tracer(value: Any) -> bool:
     """Whether it is a traced array; there are none before the tracer is loaded."""
     trace = sys.modules.get("weft.frontends.tracing.trace")
     return trace is not None and isinstance(value, trace.Tracer)
-
-
-def scalar_dtype(scalar: Scalar) -> DType:
-    """The dtype of a Python scalar on its own."""
-    if isinstance(scalar, bool):
-        return bool_
-    if isinstance(scalar, int):
-        return i64
-    return f64 if isinstance(scalar, float) else c128
 
 
 def function_name(function: Callable[..., Any]) -> str:

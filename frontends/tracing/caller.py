@@ -16,12 +16,21 @@ import numpy as np
 from weft.compiler.ir.location import Location
 
 _PACKAGE: Final = str(Path(os.path.abspath(__file__)).parents[2])
+OWN_FOLDERS: Final = tuple(
+    os.path.join(_PACKAGE, part) + os.sep for part in ("compiler", "frontends", "runtime")
+)
+"""Where Weft's own sources are."""
 _INTERNAL: Final = (
-    *(os.path.join(_PACKAGE, part) + os.sep for part in ("compiler", "frontends", "runtime")),
+    *OWN_FOLDERS,
     os.path.dirname(os.path.abspath(np.__file__)) + os.sep,
     os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(np.__file__))), "scipy") + os.sep,
     os.path.abspath(contextlib.__file__),
 )
+
+
+def is_weft(file: str) -> bool:
+    """Whether it is a source file of Weft."""
+    return file.startswith(OWN_FOLDERS)
 
 
 class Locator:

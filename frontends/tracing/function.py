@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.compiler.ir.errors import ArgumentError
-from weft.compiler.ir.graph import Constant, Graph, Value
+from weft.compiler.ir.graph import Graph, Value
 from weft.compiler.record import record
-from weft.frontends.flow.api import asked, prepared
 from weft.frontends.tracing import tree
-from weft.frontends.tracing.arguments import Call, Signature, short
-from weft.frontends.tracing.array import start_trace
+from weft.frontends.tracing.arguments import Call, short
+from weft.frontends.tracing.conversion import prepared
 from weft.frontends.tracing.hints import told
 from weft.frontends.tracing.trace import Trace
 
@@ -25,9 +23,8 @@ class Traced:
     out_tree: tree.TreeDef
 
 
-def trace_call(function: Callable[..., Any], name: str, call: Call) -> Traced:
-    """Run a function on tracers and return the graph of what it did."""
-    trace = start_trace()
+def trace_call(function: Callable[..., Any], name: str, call: Call, trace: Trace) -> Traced:
+    """Run a function on tracers of a new trace and return the graph of what it did."""
     with trace.active():
         tracers = [
             trace.argument(leaf.type, leaf.name, weak=leaf.weak, owner=f"the argument {leaf.name}")
@@ -74,40 +71,3 @@ def _lift_result(leaf: Any, path: str, trace: Trace, name: str) -> Value:
             f"{where} of {name} is a {type(leaf).__name__} ({short(leaf)}), not an array or a "
             "number"
         ) from None
-
-
-def trace(
-    function: Callable[..., Any],
-    *,
-    static_argnums: int | Iterable[int] = (),
-    static_argnames: str | Iterable[str] = (),
-    control_flow: bool = False,
-) -> Callable[..., Graph]:
-    """A function that takes the same arguments, or specs in their place, and returns the graph.
-
-    With `control_flow`, Python's `if`, `while`, ... on traced values become part of it.
-
-    >>> import numpy as np, weft as wf
-    >>> print(wf.trace(lambda x: np.tanh(x) * 2)(wf.spec("f32[n]")))
-    weft 1
-    graph @lambda(%x: f32[n]) {
-      %0: f32[n] = tanh(%x)
-      %1: f32[n] = mul(%0, 2.0: f32)
-      return %1
-    }
-    <BLANKLINE>
-    """
-    function = asked(function, control_flow)
-    signature = Signature(function, static_argnums, static_argnames)
-
-    @functools.wraps(function, updated=())
-    def traced(*args: Any, **kwargs: Any) -> Graph:
-        call = signature.take_apart(args, kwargs)
-        return trace_call(function, signature.name, call).graph
-
-    return traced
-
-
-def large_constants(graph: Graph, least_bytes: int) -> list[Constant]:
-    """The constants of a graph that take at least so many bytes."""
-    return [constant for constant in graph.constants if constant.array.nbytes >= least_bytes]

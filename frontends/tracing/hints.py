@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Final, NamedTuple
 
 from weft.compiler.ir.errors import TraceError
+from weft.compiler.ir.graph import Parameter, Result, Value
 from weft.compiler.ir.location import Location
 
 CONVERTED: Final = "; or let Weft do so: wf.jit(f, control_flow=True)"
@@ -66,6 +67,30 @@ def is_store(place: Location | None) -> bool:
     line = linecache.getline(place.file, place.line)
     _, found, rest = line.partition(place.expression)
     return bool(found) and _STORE.match(rest) is not None
+
+
+def statement_at(place: Location | None) -> str:
+    """The kind of statement or expression on the line that needs a truth value; "" if unknown."""
+    line = "" if place is None else linecache.getline(place.file, place.line).strip()
+    for word, name in (("elif", "if"), ("if", "if"), ("while", "while"), ("assert", "assert")):
+        if line.startswith(word + " ") or line.startswith(word + "("):
+            return name
+    for word in (" if ", " and ", " or ", "not "):
+        if word in f" {line}":
+            return word.strip()
+    return ""
+
+
+def describe(value: Value) -> str:
+    """What a traced value is to the user."""
+    if isinstance(value, Parameter):
+        return (
+            f"the argument {value.name}" if value.name else "an argument of a loop body or branch"
+        )
+    if isinstance(value, Result):
+        expression = value.op.location.expression if value.op.location is not None else ""
+        return f"`{expression}`" if expression else f"the result of {value.op.name}"
+    return "a constant"
 
 
 def _library(frame: FrameType | None) -> Asking | None:

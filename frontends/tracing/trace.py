@@ -2,8 +2,8 @@
 
 A `Tracer` stands for an array whose value is not known while the user's function runs; a `Trace`
 records what is done to it. Traces nest, one per region; a tracer of an enclosing trace that is used
-inside becomes an input of the inner region (a capture). This file holds the data only;
-`array.TracedArray` adds operators and NumPy's protocols.
+inside becomes an input of the inner region (a capture). This file holds the data only; operators
+and NumPy's functions come with the `Surface` that a trace is started with.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from weft.compiler.ir.location import Location
 from weft.compiler.ir.types import ArrayType, Shape
 from weft.compiler.ops.shape import dim_value
 from weft.compiler.record import record
-from weft.frontends.tracing.arguments import Scalar, lost_meaning, scalar_dtype
 from weft.frontends.tracing.caller import Locator
+from weft.frontends.tracing.scalars import Scalar, lost_meaning, scalar_dtype
 
 ArrayLike: TypeAlias = "Tracer | np.ndarray[Any, Any] | np.generic | Scalar | Dim | Sequence[Any]"
 
@@ -156,6 +156,23 @@ class Tracer:
             self._version += 1
 
 
+@record
+class Surface:
+    """What the arrays of a trace can do: the class they are of, and what else is made of arrays.
+
+    `frontends.numpy.array` owns the one there is and starts every outermost trace with it, so that
+    nothing here has to know NumPy's functions, which are written in terms of traces.
+    """
+
+    array: type[Tracer]
+    stacked: Callable[[Any, DType | None], Value]
+    """The value of nested lists that hold traced arrays."""
+    sparse: Callable[[], Any]
+    """The operations on sparse arrays (`tracing.sparse_array.Operations`), loaded when needed."""
+    masked: Callable[[], Any]
+    """NumPy's functions of `x[mask]` with a traced mask, loaded when needed."""
+
+
 class OuterWrite(TraceError):
     """A write in place to an array of the function around a loop body or branch.
 
@@ -174,12 +191,13 @@ class OuterWrite(TraceError):
 class Trace(Builder):
     """A region while it is traced."""
 
-    __slots__ = ("parent", "make_tracer", "captures", "finished", "rule", "_constants")
+    __slots__ = ("parent", "surface", "make_tracer", "captures", "finished", "rule", "_constants")
 
-    def __init__(self, make_tracer: Callable[..., Tracer], parent: Trace | None = None) -> None:
+    def __init__(self, surface: Surface, parent: Trace | None = None) -> None:
         super().__init__(locate=Locator() if parent is None else parent.locate)
         self.parent = parent
-        self.make_tracer = make_tracer
+        self.surface = surface
+        self.make_tracer = surface.array
         self.captures: dict[Value, Parameter] = {}
         self.finished = False
         self.rule: tuple[Any, Sequence[Any], Any] | None = None
@@ -189,7 +207,7 @@ class Trace(Builder):
 
     def nested(self) -> Trace:
         """A trace for a region inside this one."""
-        return Trace(self.make_tracer, self)
+        return Trace(self.surface, self)
 
     def argument(
         self, type: ArrayType, name: str = "", *, weak: bool = False, owner: str = ""
@@ -278,10 +296,7 @@ class Trace(Builder):
 
     def _lift_sequence(self, operand: Any, dtype: DType | None) -> Value:
         if _holds_tracer(operand):
-            # Joining is written with functions that lift.
-            from weft.frontends.numpy.functions.axis_ops import as_value
-
-            return as_value(operand, dtype)
+            return self.surface.stacked(operand, dtype)
         try:
             array = np.asarray(operand)
         except WeftError:

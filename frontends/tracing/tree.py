@@ -117,7 +117,7 @@ def as_own(leaf: Any) -> Any:
     """A sparse array of SciPy's as one of ours, which are nodes; others as they are."""
     if not is_scipy(leaf):
         return leaf
-    from weft.frontends.sparse.array import of_scipy
+    from weft.frontends.tracing.sparse_array import of_scipy
 
     return of_scipy(leaf)
 

@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from weft.frontends.api.control import stop_gradient as stop_gradient
     from weft.frontends.api.control import switch as switch
     from weft.frontends.api.control import while_loop as while_loop
-    from weft.frontends.api.convolution import avg_pool as avg_pool
-    from weft.frontends.api.convolution import conv as conv
-    from weft.frontends.api.convolution import max_pool as max_pool
     from weft.frontends.api.custom import custom_jvp as custom_jvp
     from weft.frontends.api.custom import custom_vjp as custom_vjp
     from weft.frontends.api.custom import straight_through as straight_through
@@ -58,20 +55,23 @@ if TYPE_CHECKING:
     from weft.frontends.api.jacobians import jacfwd as jacfwd
     from weft.frontends.api.jacobians import jacobian as jacobian
     from weft.frontends.api.jacobians import jacrev as jacrev
+    from weft.frontends.api.jit import jit as jit
     from weft.frontends.api.rewriting import rewrite as rewrite
     from weft.frontends.api.steering import fence as fence
     from weft.frontends.api.steering import fuse as fuse
     from weft.frontends.api.steering import no_fuse as no_fuse
+    from weft.frontends.api.trace import trace as trace
     from weft.frontends.api.vmap import vmap as vmap
-    from weft.frontends.driver.jit import jit as jit
     from weft.frontends.eager.array import Array as Array
     from weft.frontends.flow.api import control_flow as control_flow
     from weft.frontends.flow.iteration import rolled as rolled
     from weft.frontends.flow.iteration import unrolled as unrolled
+    from weft.frontends.nn.convolution import avg_pool as avg_pool
+    from weft.frontends.nn.convolution import conv as conv
+    from weft.frontends.nn.convolution import max_pool as max_pool
     from weft.frontends.sparse.derivatives import sparse_hessian as sparse_hessian
     from weft.frontends.sparse.derivatives import sparse_jacobian as sparse_jacobian
     from weft.frontends.sparse.derivatives import sparsity_pattern as sparsity_pattern
-    from weft.frontends.tracing.function import trace as trace
     from weft.frontends.tracing.spec import spec as spec
     from weft.runtime.threads import get_num_threads as get_num_threads
     from weft.runtime.threads import set_num_threads as set_num_threads
@@ -93,9 +93,9 @@ _MODULES = {
     "weft.compiler.ir.graph": "Graph",
     "weft.compiler.parsing": "parse",
     "weft.frontends.api.checking": "GradientError check_grads",
-    "weft.frontends.driver.jit": "jit",
+    "weft.frontends.api.jit": "jit",
     "weft.frontends.api.control": _CONTROL,
-    "weft.frontends.api.convolution": "avg_pool conv max_pool",
+    "weft.frontends.nn.convolution": "avg_pool conv max_pool",
     "weft.frontends.api.custom": "custom_jvp custom_vjp straight_through",
     "weft.frontends.api.differentiation": "jvp linear_transpose linearize vjp",
     "weft.frontends.flow.api": "control_flow",
@@ -107,7 +107,7 @@ _MODULES = {
     "weft.frontends.sparse.derivatives": "sparse_hessian sparse_jacobian sparsity_pattern",
     "weft.frontends.tracing.spec": "spec",
     "weft.frontends.api.steering": "fence fuse no_fuse",
-    "weft.frontends.tracing.function": "trace",
+    "weft.frontends.api.trace": "trace",
     "weft.frontends.api.vmap": "vmap",
     "weft.runtime.threads": "get_num_threads set_num_threads threads",
 }

@@ -53,6 +53,7 @@ def _cache(action: str) -> int:
 
 def _tune(seconds: float) -> int:
     """Measure products of matrices, show the results and keep them."""
+    from weft.frontends.api.jit import jit
     from weft.frontends.driver import tuning
 
     print(
@@ -61,7 +62,7 @@ def _tune(seconds: float) -> int:
         flush=True,
     )
     paths = []
-    for table in tuning.tune(seconds):
+    for table in tuning.tune(jit, seconds):
         print(tuning.shown(table), end="\n\n")
         paths.append(tuning.keep(table))
     if None in paths:

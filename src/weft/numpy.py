@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from weft.frontends.numpy import public as _surface
+from weft.frontends.eager.array import NAMESPACE as _surface
 from weft.frontends.numpy.public import *  # noqa: F403
 from weft.frontends.numpy.public import __all__ as __all__
 

@@ -13,8 +13,8 @@ import numpy as np
 
 import weft as wf
 from weft.compiler.ops import special
-from weft.frontends.eager.immediate import eager
-from weft.frontends.numpy.functions import core
+from weft.frontends.eager.anywhere import eager
+from weft.frontends.tracing import core
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]

@@ -11,7 +11,7 @@ import pytest
 
 import weft as wf
 from tests.systems.models import array, check, check_modes, near, relu, run
-from weft.frontends.api.convolution import avg_pool, conv, max_pool
+from weft.frontends.nn.convolution import avg_pool, conv, max_pool
 
 # --- G45: one dimension ---------------------------------------------------------------------------
 

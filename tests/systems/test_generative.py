@@ -24,7 +24,7 @@ from tests.systems.models import (
     softplus,
     tiny,
 )
-from weft.frontends.api.convolution import conv
+from weft.frontends.nn.convolution import conv
 
 # --- G69: divergences and bounds ------------------------------------------------------------------
 

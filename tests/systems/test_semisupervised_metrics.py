@@ -25,7 +25,7 @@ from tests.systems.models import (
     softmax,
     tiny,
 )
-from weft.frontends.api.convolution import conv, max_pool
+from weft.frontends.nn.convolution import conv, max_pool
 
 # --- G80: soft targets ----------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.frontends.driver.cache import bytecode, purity
+from weft.frontends.tracing.caller import is_weft
 
 MOST_ARRAY_BYTES: Final = 32 << 20
 MOST_VALUES: Final = 200_000
@@ -257,7 +258,7 @@ class Digest:
 
     def _function(self, function: types.FunctionType, what: str) -> None:
         code = function.__code__
-        if purity.is_weft(code.co_filename):
+        if is_weft(code.co_filename):
             self._text("weft", code.co_filename, code.co_qualname)
         elif self._is_named(function):
             self._text("named", function.__module__, function.__qualname__)

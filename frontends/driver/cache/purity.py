@@ -11,8 +11,9 @@ import hashlib
 import os
 import sys
 import time
-from pathlib import Path
 from typing import Any, Final
+
+from weft.frontends.tracing.caller import OWN_FOLDERS
 
 _PURE: Final = frozenset(
     "__future__ _collections _functools _operator _warnings abc cmath collections contextlib copy "
@@ -78,16 +79,7 @@ def version(module: str) -> str:
     return str(getattr(top, "__version__", ""))
 
 
-def is_weft(file: str) -> bool:
-    """Whether it is a source file of Weft."""
-    return file.startswith(_PARTS)
-
-
 _LOADED: Final = time.time()
-_PACKAGE: Final = str(Path(os.path.abspath(__file__)).parents[3])
-_PARTS: Final = tuple(
-    os.path.join(_PACKAGE, part) + os.sep for part in ("compiler", "frontends", "runtime")
-)
 
 
 def weft_sources() -> str | None:
@@ -96,7 +88,7 @@ def weft_sources() -> str | None:
     are none to look at.
     """
     made = hashlib.blake2b(digest_size=20)
-    paths = [path for part in _PARTS for path in _source_files(part)]
+    paths = [path for folder in OWN_FOLDERS for path in _source_files(folder)]
     for path in paths:
         status = os.stat(path)
         if status.st_mtime >= _LOADED:

@@ -9,7 +9,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Value
 from weft.compiler.ops.shape import broadcast, pad
 from weft.frontends.numpy.functions.axis_ops import slice_axis, without_axis
-from weft.frontends.numpy.functions.core import transpose
+from weft.frontends.tracing.core import transpose
 
 
 def element(value: Value, axis: int, index: Size) -> Value:

@@ -19,7 +19,7 @@ from weft.compiler.ir.graph import Constant, Value
 from weft.compiler.ir.types import Shape, format_shape
 from weft.compiler.ops import indexing
 from weft.compiler.ops import shape as shape_ops
-from weft.frontends.numpy.functions.core import cast, lift, reshape, trace_error, transpose
+from weft.frontends.tracing.core import cast, lift, reshape, trace_error, transpose
 from weft.frontends.tracing.trace import ArrayLike, Tracer, type_of_operand
 
 Positions = np.ndarray[Any, np.dtype[np.int64]]

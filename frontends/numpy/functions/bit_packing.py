@@ -11,9 +11,9 @@ from weft.compiler.ops.arithmetic import mul
 from weft.compiler.ops.logic import and_, shift_right
 from weft.compiler.ops.reduction import reduce_sum
 from weft.frontends.numpy.functions.axis_access import padded, stretch
-from weft.frontends.numpy.functions.core import cast, lift, reshape, trace_error, wrap
 from weft.frontends.numpy.functions.reducing import truth
 from weft.frontends.numpy.functions.selection import along
+from weft.frontends.tracing.core import cast, lift, reshape, trace_error, wrap
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["packbits", "unpackbits"]

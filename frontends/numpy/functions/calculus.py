@@ -20,7 +20,9 @@ from weft.compiler.ops.cumulative import cumsum
 from weft.compiler.ops.logic import and_, eq, gt, lt, or_, select, xor
 from weft.frontends.numpy.functions.axis_access import element, padded, stretch
 from weft.frontends.numpy.functions.axis_ops import gather_axis, join, slice_axis, unstack_value
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.numpy.functions.reducing import SUM, Axis, reduce
+from weft.frontends.numpy.functions.ufuncs import apply_ufunc
+from weft.frontends.tracing.core import (
     broadcast_value,
     cast,
     full,
@@ -34,8 +36,6 @@ from weft.frontends.numpy.functions.core import (
     trace_error,
     wrap,
 )
-from weft.frontends.numpy.functions.reducing import SUM, Axis, reduce
-from weft.frontends.numpy.functions.ufuncs import apply_ufunc
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["diff", "ediff1d", "gradient", "interp", "polyval", "trapezoid", "unwrap"]

@@ -18,7 +18,7 @@ from weft.compiler.ir.graph import Value
 from weft.compiler.ops.arithmetic import maximum, minimum
 from weft.compiler.ops.conversion import imag, real
 from weft.compiler.ops.logic import and_, eq, ge, gt, is_nan, le, lt, ne, not_, or_, select
-from weft.frontends.numpy.functions.core import cast, full, lift
+from weft.frontends.tracing.core import cast, full, lift
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 Compare = Callable[[Value, Value], Value]

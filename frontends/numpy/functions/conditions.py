@@ -21,7 +21,6 @@ from weft.compiler.ops import indexing
 from weft.compiler.ops.arithmetic import sub
 from weft.compiler.ops.cumulative import cumsum
 from weft.compiler.ops.logic import lt, select
-from weft.frontends.numpy.functions import core
 from weft.frontends.numpy.functions.axis_ops import (
     as_value,
     flat,
@@ -30,7 +29,10 @@ from weft.frontends.numpy.functions.axis_ops import (
     slice_axis,
     stack_values,
 )
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.numpy.functions.reducing import truth
+from weft.frontends.numpy.functions.selection import along, take, unravel
+from weft.frontends.tracing import core
+from weft.frontends.tracing.core import (
     as_size,
     broadcast_value,
     cast,
@@ -40,8 +42,6 @@ from weft.frontends.numpy.functions.core import (
     trace_error,
     wrap,
 )
-from weft.frontends.numpy.functions.reducing import truth
-from weft.frontends.numpy.functions.selection import along, take, unravel
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["argwhere", "compress", "extract", "flatnonzero", "ix_", "nonzero"]

@@ -17,7 +17,10 @@ from weft.compiler.ops.arithmetic import mul, neg, sub
 from weft.compiler.ops.contraction import dot_general
 from weft.frontends.numpy.functions.axis_access import element, move
 from weft.frontends.numpy.functions.axis_ops import stack_values
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.numpy.functions.einsums import einsum
+from weft.frontends.numpy.functions.labels import Labels, Term, contract
+from weft.frontends.numpy.functions.magnitude import conjugate
+from weft.frontends.tracing.core import (
     broadcast_shapes,
     broadcast_together,
     cast,
@@ -28,9 +31,6 @@ from weft.frontends.numpy.functions.core import (
     reshape,
     wrap,
 )
-from weft.frontends.numpy.functions.einsums import einsum
-from weft.frontends.numpy.functions.labels import Labels, Term, contract
-from weft.frontends.numpy.functions.magnitude import conjugate
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = [

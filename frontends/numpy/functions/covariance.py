@@ -15,7 +15,10 @@ from weft.compiler.ops.conversion import complex_, imag, real
 from weft.compiler.ops.special import sqrt
 from weft.frontends.numpy.functions.axis_access import stretch
 from weft.frontends.numpy.functions.axis_ops import join
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.numpy.functions.diagonals import diagonal
+from weft.frontends.numpy.functions.magnitude import conjugate, real_part
+from weft.frontends.numpy.functions.reducing import SUM, reduce
+from weft.frontends.tracing.core import (
     cast,
     lift,
     reshape,
@@ -24,9 +27,6 @@ from weft.frontends.numpy.functions.core import (
     transpose,
     wrap,
 )
-from weft.frontends.numpy.functions.diagonals import diagonal
-from weft.frontends.numpy.functions.magnitude import conjugate, real_part
-from weft.frontends.numpy.functions.reducing import SUM, reduce
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["corrcoef", "cov"]

@@ -11,10 +11,10 @@ from typing import Any
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.types import ArrayType
-from weft.frontends.numpy.functions import core
 from weft.frontends.numpy.functions.axis_ops import as_value
-from weft.frontends.numpy.functions.core import as_shape, check_no, wrap
 from weft.frontends.numpy.functions.manipulation import stretch
+from weft.frontends.tracing import core
+from weft.frontends.tracing.core import as_shape, check_no, wrap
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = [

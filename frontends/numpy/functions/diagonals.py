@@ -18,18 +18,12 @@ from weft.compiler.ops import indexing
 from weft.compiler.ops import shape as shape_ops
 from weft.compiler.ops.arithmetic import add, remainder
 from weft.compiler.ops.logic import and_, eq, ge, select
-from weft.frontends.numpy.functions import core, reductions
+from weft.frontends.numpy.functions import reductions
 from weft.frontends.numpy.functions.axis_ops import as_value, flat, iota, slice_axis
-from weft.frontends.numpy.functions.core import (
-    as_size,
-    cast,
-    check_no,
-    normalize_axis,
-    size_value,
-    wrap,
-)
 from weft.frontends.numpy.functions.creation import check_device
 from weft.frontends.numpy.functions.resizing import resize
+from weft.frontends.tracing import core
+from weft.frontends.tracing.core import as_size, cast, check_no, normalize_axis, size_value, wrap
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = [

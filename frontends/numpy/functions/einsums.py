@@ -14,8 +14,8 @@ from typing import Any
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.graph import Value
-from weft.frontends.numpy.functions.core import check_no, lift, promote, trace_error, wrap
 from weft.frontends.numpy.functions.labels import Label, Labels, Path, Term, contract
+from weft.frontends.tracing.core import check_no, lift, promote, trace_error, wrap
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["einsum"]

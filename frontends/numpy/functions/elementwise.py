@@ -23,7 +23,10 @@ from weft.compiler.ops.logic import select as choose
 from weft.compiler.ops.special import atan2, exp, i0e, sin
 from weft.frontends.numpy.functions import reductions
 from weft.frontends.numpy.functions.axis_ops import unstack_value
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.numpy.functions.magnitude import magnitude, real_part
+from weft.frontends.numpy.functions.reducing import truth
+from weft.frontends.numpy.functions.ufuncs import apply_ufunc
+from weft.frontends.tracing.core import (
     broadcast_shapes,
     broadcast_together,
     broadcast_value,
@@ -37,9 +40,6 @@ from weft.frontends.numpy.functions.core import (
     trace_error,
     wrap,
 )
-from weft.frontends.numpy.functions.magnitude import magnitude, real_part
-from weft.frontends.numpy.functions.reducing import truth
-from weft.frontends.numpy.functions.ufuncs import apply_ufunc
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = [

@@ -20,7 +20,9 @@ from weft.compiler.ops.special import sqrt
 from weft.frontends.numpy.functions import manipulation
 from weft.frontends.numpy.functions.axis_access import padded
 from weft.frontends.numpy.functions.axis_ops import iota
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.numpy.functions.magnitude import conjugate
+from weft.frontends.numpy.functions.reducing import Axis
+from weft.frontends.tracing.core import (
     as_size,
     cast,
     check_no,
@@ -31,8 +33,6 @@ from weft.frontends.numpy.functions.core import (
     trace_error,
     wrap,
 )
-from weft.frontends.numpy.functions.magnitude import conjugate
-from weft.frontends.numpy.functions.reducing import Axis
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = [

@@ -8,9 +8,9 @@ from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.graph import Value
 from weft.compiler.ops.convolution import convolution
 from weft.compiler.ops.shape import reverse
-from weft.frontends.numpy.functions.core import cast, promote, reshape, trace_error, wrap
 from weft.frontends.numpy.functions.magnitude import conjugate
 from weft.frontends.numpy.functions.reducing import truth
+from weft.frontends.tracing.core import cast, promote, reshape, trace_error, wrap
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["convolve", "correlate"]

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.compiler.ops import special
-from weft.frontends.numpy.functions.core import lift, wrap
+from weft.frontends.tracing.core import lift, wrap
 
 _MOST_STEPS: Final = 2000
 
@@ -63,8 +63,7 @@ def _repeat(
     step: Callable[..., tuple[Any, ...]], is_unfinished: Callable[..., Any], *start: Any
 ) -> tuple[Any, ...]:
     """`state = step(n, *state)` for n = 1, 2, ... until all elements are done."""
-    # Loops are made of these functions, so they cannot be imported before them.
-    from weft.frontends.api.control import while_loop
+    from weft.frontends.regions.control import while_loop  # few programs need it
 
     def condition(carry: Any) -> Any:
         count, state = carry
@@ -84,9 +83,9 @@ def _unit(x: Any) -> float:
 
 def _with_rule(function: Callable[..., Any], rule: Callable[..., Any]) -> Callable[..., Any]:
     """The function with its own forward derivative."""
-    from weft.frontends.api.custom import custom_jvp
+    from weft.frontends.regions.custom import CustomJvp  # few programs need it
 
-    made = custom_jvp(function)
+    made = CustomJvp(function)
     made.defjvp(rule)
     return made
 

@@ -19,7 +19,8 @@ from weft.compiler.ops.logic import and_, eq, lt, select
 from weft.compiler.ops.shape import reverse
 from weft.frontends.numpy.functions.axis_access import element, stretch
 from weft.frontends.numpy.functions.axis_ops import iota, slice_axis, unstack_value
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.numpy.functions.reducing import SUM, reduce, wide_dtype
+from weft.frontends.tracing.core import (
     as_size,
     cast,
     full,
@@ -33,7 +34,6 @@ from weft.frontends.numpy.functions.core import (
     trace_error,
     wrap,
 )
-from weft.frontends.numpy.functions.reducing import SUM, reduce, wide_dtype
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = [

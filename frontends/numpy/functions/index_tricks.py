@@ -8,8 +8,9 @@ import numpy as np
 
 from weft.compiler.ir.graph import Value
 from weft.frontends.numpy.functions.axis_ops import as_value, join
-from weft.frontends.numpy.functions.core import cast, reshape, result_dtype, trace_error, wrap
 from weft.frontends.numpy.functions.manipulation import raise_rank
+from weft.frontends.tracing.core import cast, reshape, result_dtype, trace_error, wrap
+from weft.frontends.tracing.outside import eager
 from weft.frontends.tracing.trace import Tracer
 
 
@@ -24,9 +25,6 @@ class Joiner:
         return f"weft.numpy.{self._name}"
 
     def __getitem__(self, key: Any) -> Any:
-        # The functions that compute outside of traces are made of these.
-        from weft.frontends.eager.immediate import eager
-
         return eager(self._join)(*(key if isinstance(key, tuple) else (key,)))
 
     def _join(self, *parts: Any) -> Tracer:

@@ -25,7 +25,7 @@ from weft.compiler.ops.arithmetic import add, maximum, minimum, mul
 from weft.compiler.ops.logic import select
 from weft.frontends.numpy.functions import windows
 from weft.frontends.numpy.functions.axis_ops import as_value
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.tracing.core import (
     broadcast_shapes,
     broadcast_value,
     cast,

@@ -12,15 +12,8 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.types import Shape
 from weft.frontends.numpy.functions.axis_ops import as_value
-from weft.frontends.numpy.functions.core import (
-    cast,
-    lift,
-    normalize_axes,
-    product,
-    result_dtype,
-    wrap,
-)
 from weft.frontends.numpy.functions.creation import check_device
+from weft.frontends.tracing.core import cast, lift, normalize_axes, product, result_dtype, wrap
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["astype", "common_type", "ndim", "result_type", "shape", "size"]

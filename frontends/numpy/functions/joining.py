@@ -12,7 +12,6 @@ from weft.compiler.ir import dims, dtypes
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.errors import DTypeError, ShapeError
 from weft.compiler.ir.graph import Value
-from weft.frontends.numpy.functions import core
 from weft.frontends.numpy.functions.axis_ops import (
     as_value,
     flat,
@@ -22,9 +21,10 @@ from weft.frontends.numpy.functions.axis_ops import (
     unstack_value,
     with_axis,
 )
-from weft.frontends.numpy.functions.core import cast, check_no, normalize_axis, wrap
 from weft.frontends.numpy.functions.indexing import getitem
 from weft.frontends.numpy.functions.manipulation import raise_rank
+from weft.frontends.tracing import core
+from weft.frontends.tracing.core import cast, check_no, normalize_axis, wrap
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = [

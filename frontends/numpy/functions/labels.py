@@ -21,8 +21,8 @@ from weft.compiler.ops.logic import and_
 from weft.compiler.record import record
 from weft.frontends.numpy.functions import reducing
 from weft.frontends.numpy.functions.axis_access import stretch
-from weft.frontends.numpy.functions.core import lift, reshape, transpose, wrap
 from weft.frontends.numpy.functions.diagonals import diagonal
+from weft.frontends.tracing.core import lift, reshape, transpose, wrap
 
 Label: TypeAlias = Hashable
 Labels: TypeAlias = "tuple[Label, ...]"

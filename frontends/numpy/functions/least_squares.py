@@ -12,7 +12,10 @@ from weft.compiler.ops import linalg as primitives
 from weft.compiler.ops.arithmetic import div, mul, sub
 from weft.compiler.ops.logic import gt, select
 from weft.frontends.numpy.functions.axis_access import element, stretch
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.numpy.functions.magnitude import conjugate, squared_magnitude
+from weft.frontends.numpy.functions.matrices import decompose, matrices, multiply, operands
+from weft.frontends.numpy.functions.reducing import ANY, SUM, reduce, truth
+from weft.frontends.tracing.core import (
     broadcast_together,
     cast,
     full,
@@ -21,9 +24,6 @@ from weft.frontends.numpy.functions.core import (
     size_value,
     wrap,
 )
-from weft.frontends.numpy.functions.magnitude import conjugate, squared_magnitude
-from weft.frontends.numpy.functions.matrices import decompose, matrices, multiply, operands
-from weft.frontends.numpy.functions.reducing import ANY, SUM, reduce, truth
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["lstsq", "matrix_rank", "pinv"]

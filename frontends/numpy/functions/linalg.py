@@ -19,7 +19,6 @@ from weft.compiler.ops.reduction import reduce_prod
 from weft.compiler.ops.shape import iota
 from weft.frontends.numpy.functions import contraction, diagonals
 from weft.frontends.numpy.functions.axis_access import swap_last
-from weft.frontends.numpy.functions.core import lift, normalize_axis, reshape, trace_error, wrap
 from weft.frontends.numpy.functions.least_squares import lstsq, matrix_rank, pinv
 from weft.frontends.numpy.functions.magnitude import conjugate
 from weft.frontends.numpy.functions.manipulation import matrix_transpose
@@ -39,6 +38,7 @@ from weft.frontends.numpy.functions.matrix_functions import (
     tensorsolve,
 )
 from weft.frontends.numpy.functions.norms import cond, matrix_norm, norm, vector_norm
+from weft.frontends.tracing.core import lift, normalize_axis, reshape, trace_error, wrap
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = [

@@ -19,7 +19,6 @@ from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import ArrayType, Shape, format_shape
 from weft.compiler.ops import shape as shape_ops
 from weft.compiler.ops.arithmetic import remainder, sub
-from weft.frontends.numpy.functions import core
 from weft.frontends.numpy.functions.axis_ops import (
     as_value,
     flat,
@@ -29,7 +28,8 @@ from weft.frontends.numpy.functions.axis_ops import (
     slice_axis,
     unstack_value,
 )
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.tracing import core
+from weft.frontends.tracing.core import (
     as_shape,
     cast,
     normalize_axes,

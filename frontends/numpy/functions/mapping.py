@@ -18,7 +18,7 @@ from weft.compiler.ir.types import Shape, format_shape
 from weft.compiler.ops.arithmetic import add
 from weft.frontends.numpy.functions.axis_access import move
 from weft.frontends.numpy.functions.axis_ops import as_value, gather_axis, iota
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.tracing.core import (
     as_shape,
     broadcast_shapes,
     broadcast_value,
@@ -31,6 +31,7 @@ from weft.frontends.numpy.functions.core import (
     transpose,
     wrap,
 )
+from weft.frontends.tracing.outside import eager
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["apply_along_axis", "apply_over_axes", "sliding_window_view"]
@@ -56,10 +57,9 @@ def apply_along_axis(
 
 
 def _map_rows(function: Callable[[Any], Any], rows: Value) -> Value:
-    # Batching is made of these functions, so it cannot be imported before they are.
-    from weft.frontends.api.vmap import vmap
+    from weft.frontends.regions.batching import batched  # it loads what transforms graphs
 
-    return lift(vmap(lambda row: wrap(as_value(function(row))))(wrap(rows)))
+    return lift(batched(lambda row: wrap(as_value(function(row))))(wrap(rows)))
 
 
 def apply_over_axes(func: Callable[..., Any], a: ArrayLike, axes: Any) -> Tracer:
@@ -143,13 +143,10 @@ class vectorize:  # noqa: N801
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function of all elements; keyword arguments are handed on as they are."""
-        # The functions that compute outside of traces are made of these.
-        from weft.frontends.eager.immediate import eager
-
         return eager(self._apply)(*args, **kwargs)
 
     def _apply(self, *args: Any, **kwargs: Any) -> Any:
-        from weft.frontends.api.vmap import vmap
+        from weft.frontends.regions.batching import batched
 
         places = [i for i in range(len(args)) if i not in self.excluded]
         values = [as_value(args[i]) for i in places]
@@ -164,7 +161,7 @@ class vectorize:  # noqa: N801
             made = self.pyfunc(*given, **kwargs)
             return tuple(map(_traced, made)) if isinstance(made, tuple) else _traced(made)
 
-        made = vmap(of_one)(*[wrap(row) for row in rows])
+        made = batched(of_one)(*[wrap(row) for row in rows])
         if isinstance(made, tuple):
             return tuple([self._shaped(part, stack, i) for i, part in enumerate(made)])
         return self._shaped(made, stack, 0)

@@ -18,15 +18,8 @@ from weft.compiler.ops.logic import eq
 from weft.compiler.ops.ordering import sort
 from weft.frontends.numpy.functions.axis_access import stretch, swap_last
 from weft.frontends.numpy.functions.axis_ops import iota
-from weft.frontends.numpy.functions.core import (
-    broadcast_shapes,
-    broadcast_value,
-    cast,
-    lift,
-    promote,
-    wrap,
-)
 from weft.frontends.numpy.functions.magnitude import conjugate
+from weft.frontends.tracing.core import broadcast_shapes, broadcast_value, cast, lift, promote, wrap
 from weft.frontends.tracing.trace import ArrayLike
 
 

@@ -21,16 +21,6 @@ from weft.compiler.ops.logic import gt, le, select
 from weft.compiler.ops.special import exp2, log2
 from weft.frontends.numpy.functions.axis_access import stretch
 from weft.frontends.numpy.functions.axis_ops import iota
-from weft.frontends.numpy.functions.core import (
-    cast,
-    check_no,
-    lift,
-    normalize_axis,
-    product,
-    reshape,
-    transpose,
-    wrap,
-)
 from weft.frontends.numpy.functions.labels import Labels, Term, contract
 from weft.frontends.numpy.functions.loops import region_of
 from weft.frontends.numpy.functions.magnitude import magnitude
@@ -42,6 +32,16 @@ from weft.frontends.numpy.functions.matrices import (
     square_matrices,
 )
 from weft.frontends.numpy.functions.reducing import ANY, MAX, SUM, reduce, wide_dtype
+from weft.frontends.tracing.core import (
+    cast,
+    check_no,
+    lift,
+    normalize_axis,
+    product,
+    reshape,
+    transpose,
+    wrap,
+)
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["expm", "matrix_power", "multi_dot", "tensorinv", "tensorsolve"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from weft.compiler.ops import special
-from weft.frontends.numpy.functions.core import lift, wrap
+from weft.frontends.tracing.core import lift, wrap
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 
@@ -58,10 +58,9 @@ def erfcx(x: Any) -> Any:
 
 @functools.cache
 def _quantile() -> Callable[..., Any]:
-    # Rules are made of these functions, so they cannot be imported before them.
-    from weft.frontends.api.custom import custom_jvp
+    from weft.frontends.regions.custom import CustomJvp  # few programs need it
 
-    made = custom_jvp(_ndtri)
+    made = CustomJvp(_ndtri)
 
     @made.defjvp
     def rule(primals: Any, tangents: Any) -> Any:

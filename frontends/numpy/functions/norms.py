@@ -13,17 +13,6 @@ from weft.compiler.ops.linalg import svd
 from weft.compiler.ops.logic import and_, is_nan, not_, select
 from weft.compiler.ops.special import sqrt
 from weft.frontends.numpy.functions.axis_access import element
-from weft.frontends.numpy.functions.core import (
-    cast,
-    expand,
-    full,
-    inexact_dtype,
-    lift,
-    normalize_axes,
-    trace_error,
-    transpose,
-    wrap,
-)
 from weft.frontends.numpy.functions.magnitude import magnitude, squared_magnitude
 from weft.frontends.numpy.functions.matrices import inverse, matrices, square_matrices
 from weft.frontends.numpy.functions.reducing import (
@@ -36,6 +25,17 @@ from weft.frontends.numpy.functions.reducing import (
     reduce,
     truth,
     wide_dtype,
+)
+from weft.frontends.tracing.core import (
+    cast,
+    expand,
+    full,
+    inexact_dtype,
+    lift,
+    normalize_axes,
+    trace_error,
+    transpose,
+    wrap,
 )
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 

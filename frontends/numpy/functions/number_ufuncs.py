@@ -15,13 +15,8 @@ from weft.compiler.ops.conversion import bitcast, stop_gradient
 from weft.compiler.ops.logic import and_, eq, gt, is_finite, lt, ne, not_, or_, select, shift_left
 from weft.compiler.ops.logic import shift_right as shift_right_of
 from weft.compiler.ops.reduction import reduce_any
-from weft.frontends.numpy.functions.core import (
-    broadcast_shapes,
-    broadcast_together,
-    broadcast_value,
-    cast,
-)
 from weft.frontends.numpy.functions.loops import repeat_while
+from weft.frontends.tracing.core import broadcast_shapes, broadcast_together, broadcast_value, cast
 
 
 class _Layout(NamedTuple):

@@ -21,15 +21,8 @@ from weft.compiler.ops import shape as shape_ops
 from weft.compiler.ops.arithmetic import mul, round_, sub
 from weft.frontends.numpy.functions import quantiles, reductions
 from weft.frontends.numpy.functions.axis_ops import as_value, join, slice_axis, without_axis
-from weft.frontends.numpy.functions.core import (
-    as_size,
-    broadcast_value,
-    cast,
-    lift,
-    normalize_axis,
-    wrap,
-)
 from weft.frontends.numpy.functions.ranges import linspace
+from weft.frontends.tracing.core import as_size, broadcast_value, cast, lift, normalize_axis, wrap
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["pad"]

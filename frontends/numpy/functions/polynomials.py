@@ -18,7 +18,9 @@ from weft.compiler.ops.arithmetic import mul, neg, sub
 from weft.frontends.numpy.functions import filtering, least_squares, linalg, reductions
 from weft.frontends.numpy.functions.axis_access import padded
 from weft.frontends.numpy.functions.axis_ops import as_value, join, slice_axis, unstack_value
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.numpy.functions.ranges import vander
+from weft.frontends.numpy.functions.ufuncs import apply_ufunc
+from weft.frontends.tracing.core import (
     cast,
     full,
     inexact_dtype,
@@ -28,8 +30,6 @@ from weft.frontends.numpy.functions.core import (
     trace_error,
     wrap,
 )
-from weft.frontends.numpy.functions.ranges import vander
-from weft.frontends.numpy.functions.ufuncs import apply_ufunc
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = [

@@ -39,7 +39,8 @@ from weft.compiler.ops.indexing import gather
 from weft.compiler.ops.logic import and_, eq, ge, is_nan, ne, not_, select
 from weft.compiler.record import record
 from weft.frontends.numpy.functions.axis_access import element, stretch
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.numpy.functions.reducing import SUM, Axis, merge_axes, reduce, wide_dtype
+from weft.frontends.tracing.core import (
     broadcast_value,
     cast,
     check_no,
@@ -54,7 +55,6 @@ from weft.frontends.numpy.functions.core import (
     transpose,
     wrap,
 )
-from weft.frontends.numpy.functions.reducing import SUM, Axis, merge_axes, reduce, wide_dtype
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = [

@@ -19,7 +19,6 @@ from weft.compiler.ops import shape as shape_ops
 from weft.compiler.ops.arithmetic import add, div, floor, mul, sub
 from weft.compiler.ops.cumulative import cumprod
 from weft.compiler.ops.logic import eq, select
-from weft.frontends.numpy.functions import core
 from weft.frontends.numpy.functions.axis_ops import (
     as_value,
     flat,
@@ -28,7 +27,11 @@ from weft.frontends.numpy.functions.axis_ops import (
     static_array,
     with_axis,
 )
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.numpy.functions.creation import asarray, check_device, optional_dtype
+from weft.frontends.numpy.functions.manipulation import expand_dims, moveaxis, stretch
+from weft.frontends.numpy.functions.ufuncs import apply_ufunc
+from weft.frontends.tracing import core
+from weft.frontends.tracing.core import (
     as_shape,
     as_size,
     cast,
@@ -38,9 +41,6 @@ from weft.frontends.numpy.functions.core import (
     size_value,
     wrap,
 )
-from weft.frontends.numpy.functions.creation import asarray, check_device, optional_dtype
-from weft.frontends.numpy.functions.manipulation import expand_dims, moveaxis, stretch
-from weft.frontends.numpy.functions.ufuncs import apply_ufunc
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = [

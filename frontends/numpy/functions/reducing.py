@@ -20,7 +20,7 @@ from weft.compiler.ops.logic import and_, is_nan, ne, not_, or_, select
 from weft.compiler.ops.ordering import top_k
 from weft.compiler.ops.shape import pad
 from weft.compiler.record import record
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.tracing.core import (
     broadcast_value,
     cast,
     expand,
@@ -33,7 +33,7 @@ from weft.frontends.numpy.functions.core import (
     trace_error,
     transpose,
 )
-from weft.frontends.tracing.arguments import Scalar
+from weft.frontends.tracing.scalars import Scalar
 from weft.frontends.tracing.trace import ArrayLike
 
 Axis: TypeAlias = "int | Sequence[int] | None"

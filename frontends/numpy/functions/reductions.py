@@ -8,8 +8,8 @@ from __future__ import annotations
 from weft.compiler.ir import dtypes
 from weft.compiler.ops.arithmetic import div, sub
 from weft.frontends.numpy.functions import reducing
-from weft.frontends.numpy.functions.core import cast, check_no, inexact_dtype, lift, wrap
 from weft.frontends.numpy.functions.reducing import Axis, reduce, to_accumulator, truth
+from weft.frontends.tracing.core import cast, check_no, inexact_dtype, lift, wrap
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = [

@@ -13,7 +13,6 @@ from weft.compiler.ir.errors import BoundsError, ShapeError
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import Shape, format_shape
 from weft.compiler.ops import shape as shape_ops
-from weft.frontends.numpy.functions import core
 from weft.frontends.numpy.functions.axis_ops import (
     Positions,
     as_value,
@@ -24,7 +23,10 @@ from weft.frontends.numpy.functions.axis_ops import (
     static_array,
     with_axis,
 )
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.numpy.functions.joining import concatenate
+from weft.frontends.numpy.functions.manipulation import moveaxis, stretch
+from weft.frontends.tracing import core
+from weft.frontends.tracing.core import (
     as_shape,
     as_size,
     normalize_axis,
@@ -32,8 +34,6 @@ from weft.frontends.numpy.functions.core import (
     trace_error,
     wrap,
 )
-from weft.frontends.numpy.functions.joining import concatenate
-from weft.frontends.numpy.functions.manipulation import moveaxis, stretch
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["append", "delete", "insert", "repeat", "resize", "tile"]

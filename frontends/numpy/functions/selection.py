@@ -15,7 +15,6 @@ from weft.compiler.ir.graph import Constant, Value
 from weft.compiler.ir.types import Shape, format_shape
 from weft.compiler.ops import indexing
 from weft.compiler.ops.arithmetic import add, clamp, floor_divide, mul, remainder
-from weft.frontends.numpy.functions import core
 from weft.frontends.numpy.functions.axis_ops import (
     as_value,
     checked,
@@ -28,7 +27,9 @@ from weft.frontends.numpy.functions.axis_ops import (
     unstack_value,
     without_axis,
 )
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.numpy.functions.manipulation import stretch
+from weft.frontends.tracing import core
+from weft.frontends.tracing.core import (
     as_shape,
     broadcast_shapes,
     broadcast_value,
@@ -43,7 +44,6 @@ from weft.frontends.numpy.functions.core import (
     transpose,
     wrap,
 )
-from weft.frontends.numpy.functions.manipulation import stretch
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = [

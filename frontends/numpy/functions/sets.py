@@ -29,7 +29,9 @@ from weft.frontends.numpy.functions.axis_ops import (
     unstack_value,
 )
 from weft.frontends.numpy.functions.conditions import compress
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.numpy.functions.reducing import ANY, reduce
+from weft.frontends.numpy.functions.sorting import isin
+from weft.frontends.tracing.core import (
     as_size,
     broadcast_value,
     cast,
@@ -42,8 +44,6 @@ from weft.frontends.numpy.functions.core import (
     trace_error,
     wrap,
 )
-from weft.frontends.numpy.functions.reducing import ANY, reduce
-from weft.frontends.numpy.functions.sorting import isin
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = [

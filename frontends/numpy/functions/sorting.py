@@ -13,7 +13,7 @@ from weft.compiler.ir.graph import Value
 from weft.compiler.ops import ordering
 from weft.compiler.ops.logic import eq, not_
 from weft.frontends.numpy.functions.axis_ops import gather_axis, iota, unstack_value
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.tracing.core import (
     cast,
     check_no,
     full,

@@ -29,7 +29,7 @@ from weft.compiler.ops.special import (
     softplus,
 )
 from weft.frontends.numpy.functions import gammas, normals
-from weft.frontends.numpy.functions.core import lift, wrap
+from weft.frontends.tracing.core import lift, wrap
 
 
 def _number(like: Value, number: float) -> Value:

@@ -15,7 +15,9 @@ from weft.compiler.ops.logic import gt, select
 from weft.compiler.ops.special import sqrt
 from weft.frontends.numpy.functions import reducing
 from weft.frontends.numpy.functions.axis_access import stretch
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.numpy.functions.magnitude import squared_magnitude
+from weft.frontends.numpy.functions.reducing import Axis, kept_axes, reduce
+from weft.frontends.tracing.core import (
     broadcast_value,
     cast,
     check_no,
@@ -27,8 +29,6 @@ from weft.frontends.numpy.functions.core import (
     transpose,
     wrap,
 )
-from weft.frontends.numpy.functions.magnitude import squared_magnitude
-from weft.frontends.numpy.functions.reducing import Axis, kept_axes, reduce
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["average", "nanstd", "nanvar", "std", "var"]

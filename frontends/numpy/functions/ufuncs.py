@@ -86,7 +86,10 @@ from weft.compiler.ops.special import (
     tanh,
 )
 from weft.frontends.numpy.functions.comparisons import comparison, exact_keys, extreme, foregone
-from weft.frontends.numpy.functions.core import (
+from weft.frontends.numpy.functions.magnitude import conjugate
+from weft.frontends.numpy.functions.number_ufuncs import frexp, gcd, lcm, ldexp, spacing
+from weft.frontends.numpy.functions.special_ufuncs import SPECIAL
+from weft.frontends.tracing.core import (
     broadcast_together,
     cast,
     is_weak,
@@ -95,9 +98,6 @@ from weft.frontends.numpy.functions.core import (
     trace_error,
     wrap,
 )
-from weft.frontends.numpy.functions.magnitude import conjugate
-from weft.frontends.numpy.functions.number_ufuncs import frexp, gcd, lcm, ldexp, spacing
-from weft.frontends.numpy.functions.special_ufuncs import SPECIAL
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 Emit = Callable[..., "Value | tuple[Value, ...]"]

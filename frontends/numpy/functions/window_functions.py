@@ -10,8 +10,8 @@ from weft.compiler.ir import dtypes
 from weft.compiler.ir.graph import Constant
 from weft.compiler.ops.arithmetic import mul, sub
 from weft.compiler.ops.special import exp, i0e
-from weft.frontends.numpy.functions.core import cast, inexact_dtype, lift, wrap
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc
+from weft.frontends.tracing.core import cast, inexact_dtype, lift, wrap
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]

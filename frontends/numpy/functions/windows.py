@@ -16,7 +16,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Constant, Result, Value
 from weft.compiler.ops import indexing, logic, shape
 from weft.compiler.ops.arithmetic import add
-from weft.frontends.numpy.functions import core
+from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import Tracer
 
 Linear: TypeAlias = dict[Value | None, int]

@@ -19,16 +19,9 @@ from weft.compiler.ops.arithmetic import remainder, sub
 from weft.compiler.ops.cumulative import cumsum
 from weft.compiler.ops.logic import select
 from weft.frontends.numpy.functions.axis_ops import as_value, flat, gather_axis, iota
-from weft.frontends.numpy.functions.core import (
-    broadcast_value,
-    cast,
-    lift,
-    reshape,
-    size_value,
-    wrap,
-)
 from weft.frontends.numpy.functions.reducing import mask_value, truth
 from weft.frontends.numpy.functions.selection import integers, wrapped
+from weft.frontends.tracing.core import broadcast_value, cast, lift, reshape, size_value, wrap
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["copyto", "place", "put", "putmask"]

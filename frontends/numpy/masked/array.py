@@ -15,9 +15,9 @@ import numpy as np
 
 from weft.compiler.ir.errors import TraceError
 from weft.compiler.ir.graph import Constant, Result, Value
-from weft.frontends.numpy.functions import core
 from weft.frontends.numpy.functions.axis_ops import iota
-from weft.frontends.tracing.trace import Tracer, located, user_line
+from weft.frontends.tracing import core
+from weft.frontends.tracing.trace import Tracer, current_trace, located, user_line
 
 _SAME_DEPTH: Final = 1000
 
@@ -162,16 +162,14 @@ class Selected:
     flatten = ravel
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from weft.frontends.numpy.masked import functions as selections
-
-        return located(selections.apply_ufunc, ufunc, method, inputs, kwargs)
+        functions = current_trace().surface.masked()
+        return located(functions.apply_ufunc, ufunc, method, inputs, kwargs)
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
     ) -> Any:
-        from weft.frontends.numpy.masked import functions as selections
-
-        return located(selections.apply_function, function, args, kwargs)
+        functions = current_trace().surface.masked()
+        return located(functions.apply_function, function, args, kwargs)
 
     # --- what needs the number of elements ---
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.frontends.numpy.functions import core
-from weft.frontends.numpy.functions.core import normalize_axes
 from weft.frontends.numpy.masked.array import ELEMENTWISE, Selected, refuse, require_same
+from weft.frontends.tracing import core
+from weft.frontends.tracing.core import normalize_axes
 from weft.frontends.tracing.trace import Tracer
 
 _BY_UFUNC: Final[Mapping[np.ufunc, Callable[..., Any]]] = {

@@ -11,8 +11,9 @@ import numpy as np
 from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import format_shape
-from weft.frontends.numpy.functions import core, indexing
+from weft.frontends.numpy.functions import indexing
 from weft.frontends.numpy.masked.array import Selected, refuse, require_same
+from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import Tracer
 
 Items = list[Any]

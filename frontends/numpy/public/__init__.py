@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 import numpy
 
-from weft.frontends.eager.array import Array
 from weft.frontends.numpy.functions.namespace import MAIN, OBJECTS, UFUNC_NAMES
 from weft.frontends.numpy.functions.refusals import HANDED_ON, refusal
 from weft.frontends.numpy.public import fft as fft
 from weft.frontends.numpy.public import linalg as linalg
 from weft.frontends.numpy.public.info import Info
 from weft.frontends.numpy.public.surface import surface, ufunc_surface
+from weft.frontends.tracing.outside import REGISTRATION
 
 CONSTANTS = ("pi", "e", "euler_gamma", "inf", "nan", "newaxis")
 TYPES = (
@@ -43,7 +43,7 @@ def from_dlpack(
     x: Any, /, *, device: Literal["cpu"] | None = None, copy: bool | None = None
 ) -> Any:
     """As `numpy.from_dlpack`, as a `weft.Array`; the elements are copied."""
-    return Array(numpy.from_dlpack(x, device=device, copy=copy))
+    return REGISTRATION.loaded().array(numpy.from_dlpack(x, device=device, copy=copy))
 
 
 def __array_namespace_info__() -> Info:

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.frontends.eager.immediate import eager
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc
+from weft.frontends.tracing.outside import eager
 
 # Functions that make arrays of something else.
 CREATION: Final = frozenset(

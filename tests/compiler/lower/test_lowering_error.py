@@ -15,7 +15,7 @@ from weft.compiler.ops import TABLE
 from weft.compiler.ops.elementwise import unary
 from weft.compiler.ops.primitives import ops
 from weft.compiler.ops.special import exp
-from weft.frontends.numpy.functions.core import lift, wrap
+from weft.frontends.tracing.core import lift, wrap
 
 ELEMENTWISE = unary("mystery", "Nobody knows.", kinds=("float",), reference=np.abs)
 OTHER = OpDef(

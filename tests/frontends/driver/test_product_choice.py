@@ -378,7 +378,7 @@ def test_programs_of_different_choices_are_kept_apart(
 
 
 def test_tune_measures_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = tuning.tune(0.0, sizes=(16, 24))
+    made = tuning.tune(wf.jit, 0.0, sizes=(16, 24))
     assert [each.threads for each in made] == sorted({1, wf.get_num_threads()})
     for each in made:
         assert len(each.points) == 2 * 3 * 2**3
@@ -396,7 +396,7 @@ def test_command_line(
     monkeypatch.setattr(machine_code, "disk", lambda: Cache(folder))
     asked: list[float] = []
 
-    def tune(seconds: float) -> list[Table]:
+    def tune(jit: Any, seconds: float) -> list[Table]:
         asked.append(seconds)
         made = table(1.25, 1)
         return [replace(made, points=tuple(replace(p, n=64, k=64) for p in made.points))]

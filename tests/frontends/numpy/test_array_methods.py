@@ -33,7 +33,7 @@ from tests.frontends.numpy.arrays import (
     shape,
 )
 from tests.frontends.numpy.checking import Call, Known, Weak, call, check_against_numpy
-from weft.frontends.tracing.array import TracedArray
+from weft.frontends.numpy.array import TracedArray
 
 examples = settings(max_examples=15, deadline=None, derandomize=True, database=None)
 

@@ -16,8 +16,8 @@ from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Graph
 from weft.compiler.ops.regions import inline_here
 from weft.compiler.passes.pipeline import Pass, optimise
-from weft.frontends.driver import specialisation as native
-from weft.frontends.numpy.functions import core
+from weft.frontends.driver import cpu_program as native
+from weft.frontends.tracing import core
 
 Array = np.ndarray[Any, Any]
 LAYOUTS = (

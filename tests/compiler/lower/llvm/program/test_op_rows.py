@@ -17,7 +17,7 @@ from weft.compiler.ir.errors import WeftError
 from weft.compiler.ir.graph import Graph, Value
 from weft.compiler.ir.types import ArrayType, type_of
 from weft.compiler.ops import TABLE, control
-from weft.frontends.driver.specialisation import CpuProgram
+from weft.frontends.driver.cpu_program import CpuProgram
 
 Array = np.ndarray[Any, Any]
 NAMES = [name for name, op in TABLE.items() if op not in control.OPS]

@@ -16,9 +16,9 @@ import numpy as np
 from weft.compiler.ir.errors import ArgumentError, ShapeError
 from weft.compiler.ir.graph import Constant
 from weft.compiler.ops import sparse as ops
-from weft.frontends.numpy.functions import core
-from weft.frontends.tracing import tree
-from weft.frontends.tracing.trace import Tracer, located
+from weft.compiler.record import record
+from weft.frontends.tracing import core
+from weft.frontends.tracing.trace import Tracer, current_trace, located
 
 FORMATS: Final = ("csr", "csc", "coo")
 _POSITIONS: Final = {"differentiable": False}
@@ -132,17 +132,13 @@ class SparseArray:
 
     def todense(self) -> Any:
         """The array with its zeros."""
-        from weft.frontends.sparse import conversion
-
-        return located(conversion.todense, self)
+        return located(_operations().todense, self)
 
     toarray = todense
 
     def astype(self, dtype: Any, **_: Any) -> SparseArray:
         """Entries of another dtype."""
-        from weft.frontends.sparse import conversion
-
-        made: SparseArray = located(conversion.astype, self, dtype)
+        made: SparseArray = located(_operations().astype, self, dtype)
         return made
 
     def tocoo(self) -> SparseArray:
@@ -158,9 +154,7 @@ class SparseArray:
         return self._compressed("csc")
 
     def _compressed(self, format: str) -> SparseArray:
-        from weft.frontends.sparse import conversion
-
-        made: SparseArray = located(conversion.compressed, self, format)
+        made: SparseArray = located(_operations().compressed, self, format)
         return made
 
     def copy(self) -> SparseArray:
@@ -177,30 +171,30 @@ class SparseArray:
 
     def sum(self, axis: Any = None, dtype: Any = None) -> Any:
         """The sum of all elements, or of each column (axis 0) or row (axis 1), as a dense array."""
-        return _reduce("total", self, axis, dtype)
+        return located(_operations().total, self, axis, dtype)
 
     def mean(self, axis: Any = None, dtype: Any = None) -> Any:
         """The mean, zeros between entries included; see `sum`."""
-        return _reduce("mean", self, axis, dtype)
+        return located(_operations().mean, self, axis, dtype)
 
     def max(self, axis: Any = None) -> Any:
         """The largest element, zeros between entries included; see `sum`."""
-        return _reduce("extreme", self, axis, "max")
+        return located(_operations().extreme, self, axis, "max")
 
     def min(self, axis: Any = None) -> Any:
         """The smallest element, zeros between entries included; see `sum`."""
-        return _reduce("extreme", self, axis, "min")
+        return located(_operations().extreme, self, axis, "min")
 
     def diagonal(self, k: int = 0) -> Any:
         """The elements of a diagonal, as a dense array."""
-        return _reduce("diagonal", self, k)
+        return located(_operations().diagonal, self, k)
 
     def trace(self, offset: int = 0) -> Any:
         """The sum of a diagonal."""
         return np.sum(self.diagonal(offset))
 
     def __getitem__(self, key: Any) -> Any:
-        return _reduce("element", self, key)
+        return located(_operations().element, self, key)
 
     # --- operators ---
 
@@ -250,9 +244,7 @@ class SparseArray:
             raise refusal(f"numpy.{ufunc.__name__} with these arguments is not supported")
         if len(inputs) == 2:
             return located(_binary, ufunc.__name__, *inputs)
-        from weft.frontends.sparse import elementwise
-
-        return located(elementwise.unary, ufunc, self)
+        return located(_operations().unary, ufunc, self)
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
@@ -298,19 +290,31 @@ _METHODS: Final = {
 }
 
 
+@record
+class Operations:
+    """What sparse arrays compute with; `frontends.numpy.sparse` owns them, and the surface of a
+    trace has them.
+    """
+
+    unary: Callable[[np.ufunc, SparseArray], Any]
+    binary: Callable[[str, Any, Any], Any]
+    todense: Callable[[SparseArray], Any]
+    astype: Callable[[SparseArray, Any], SparseArray]
+    compressed: Callable[[SparseArray, str], SparseArray]
+    total: Callable[..., Any]
+    mean: Callable[..., Any]
+    extreme: Callable[..., Any]
+    diagonal: Callable[..., Any]
+    element: Callable[..., Any]
+
+
+def _operations() -> Operations:
+    operations: Operations = current_trace().surface.sparse()
+    return operations
+
+
 def _binary(function: str, left: Any, right: Any) -> Any:
-    from weft.frontends.sparse import elementwise, products
-
-    left, right = tree.as_own(left), tree.as_own(right)
-    if function == "matmul":
-        return products.matmul(left, right)
-    return elementwise.binary(function, left, right)
-
-
-def _reduce(function: str, array: SparseArray, *options: Any) -> Any:
-    from weft.frontends.sparse import reductions
-
-    return located(getattr(reductions, function), array, *options)
+    return _operations().binary(function, left, right)
 
 
 # --- what others ask ----------------------------------------------------------------------------

@@ -1,57 +1,17 @@
-"""Sparse arrays made of other arrays, and other arrays made of them."""
+"""Sparse arrays made of other arrays, inside and outside of traced functions."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from weft.compiler.ir.dtypes import dtype as as_dtype
 from weft.compiler.ir.errors import ArgumentError, DTypeError, ShapeError
-from weft.frontends.eager.immediate import eager
+from weft.frontends.eager.anywhere import eager
 from weft.frontends.numpy import public as wnp
-from weft.frontends.numpy.functions import core
-from weft.frontends.sparse.array import (
-    SparseArray,
-    of_scipy,
-    require_unique,
-    traced,
-)
-from weft.frontends.tracing import tree
-
-
-def todense(array: SparseArray) -> Any:
-    """The array with its zeros; entries at the same position add up."""
-    if array.dtype.kind == "b":
-        return todense(array.with_data(traced(array.data).astype("i32"))) != 0
-    zeros = wnp.zeros(array.shape, array.dtype)
-    return zeros.at[traced(array.row), traced(array.col)].add(traced(array.data))
-
-
-def astype(array: SparseArray, dtype: Any) -> SparseArray:
-    """Entries of another dtype; to round sums, they must be known."""
-    if not as_dtype(dtype).is_inexact and array.dtype != as_dtype(dtype).numpy:
-        require_unique(array, "astype to integers")
-    return array.with_data(traced(array.data).astype(dtype))
-
-
-def compressed(array: SparseArray, format: str) -> SparseArray:
-    """The entries in the order of rows (csr) or columns (csc); in a line, in that of now."""
-    if array.format == format:
-        return array
-    rows, columns = traced(array.row), traced(array.col)
-    lines, across, count = (
-        (rows, columns, array.shape[0]) if format == "csr" else (columns, rows, array.shape[1])
-    )
-    order = np.argsort(lines, stable=True)
-    ends = np.cumsum(wnp.zeros(count, lines.dtype).at[lines].add(1)) if count else lines[:0]
-    offsets = wnp.concatenate([wnp.zeros(1, lines.dtype), ends.astype(lines.dtype)])
-    data = traced(array.data)[order]
-    return replace(array, data=data, indices=across[order], lines=offsets, format=format)
-
-
-# --- what users call ----------------------------------------------------------------------------
+from weft.frontends.numpy.sparse.conversion import compressed
+from weft.frontends.tracing import core, tree
+from weft.frontends.tracing.sparse_array import SparseArray, of_scipy, traced
 
 
 def asarray(array: Any) -> Any:

@@ -154,6 +154,15 @@ class CpuProgram:
             return None
 
 
+def compiled(graph: Graph) -> CpuProgram:
+    """A graph through all passes and on this machine's CPU."""
+    from weft.compiler.passes.pipeline import optimise
+
+    with uncollected():
+        optimised, _ = optimise(graph)
+    return CpuProgram(optimised)
+
+
 def _usable(array: Array) -> Array:
     """The array itself, or a copy if its elements cannot be read where they lie (misaligned, with
     bytes in the other order, apart by less than an element), or if it is small and a copy costs

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import linecache
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from types import EllipsisType
@@ -19,21 +18,33 @@ import numpy as np
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.dtypes import dtype as as_dtype
 from weft.compiler.ir.errors import ShapeError, TraceError, WeftError
-from weft.compiler.ir.graph import Constant, Parameter, Result, Value
+from weft.compiler.ir.graph import Constant, Value
 from weft.compiler.ir.types import Shape
-from weft.frontends.flow.api import conversion
-from weft.frontends.numpy.functions import core, indexing
+from weft.frontends.numpy import views
+from weft.frontends.numpy.functions import indexing
+from weft.frontends.numpy.functions.axis_ops import as_value
 from weft.frontends.numpy.functions.namespace import BY_NUMPY, GENERALISED, MAIN
 from weft.frontends.numpy.functions.refusals import attribute_refusal, refusal
 from weft.frontends.numpy.functions.ufuncs import apply_operator, apply_ufunc, emitter
 from weft.frontends.numpy.masked import indexing as choosing
 from weft.frontends.numpy.masked.array import positions, rows_of
 from weft.frontends.numpy.ufunc_methods import apply_ufunc_method, write_into
-from weft.frontends.tracing import tree, views
-from weft.frontends.tracing.arguments import Scalar
-from weft.frontends.tracing.hints import CONVERTED, INTO_NUMPY, array_asked_for, is_store
+from weft.frontends.numpy.updates import Updates
+from weft.frontends.numpy.views import Viewed
+from weft.frontends.tracing import core, tree
+from weft.frontends.tracing.conversion import conversion
+from weft.frontends.tracing.hints import (
+    CONVERTED,
+    INTO_NUMPY,
+    array_asked_for,
+    describe,
+    is_store,
+    statement_at,
+)
+from weft.frontends.tracing.scalars import Scalar
 from weft.frontends.tracing.trace import (
     ArrayLike,
+    Surface,
     Trace,
     Tracer,
     current_trace,
@@ -42,8 +53,6 @@ from weft.frontends.tracing.trace import (
     located,
     user_line,
 )
-from weft.frontends.tracing.updates import Updates
-from weft.frontends.tracing.views import Viewed
 
 _IN_PLACE: Final = frozenset(
     ("fill_diagonal", "put_along_axis", "copyto", "place", "put", "putmask")
@@ -344,7 +353,7 @@ class TracedArray(Viewed):
     def __bool__(self) -> bool:
         if isinstance(self._value, Constant) and self.size == 1:
             return bool(self._value.array)
-        construct = _construct(_source_line())
+        construct = statement_at(user_line())
         hint = {
             "if": "wf.cond(p, f, g, *args), or np.where(p, a, b) for arrays",
             "while": "wf.while_loop(condition, body, carry)",
@@ -406,7 +415,7 @@ class TracedArray(Viewed):
         if conversion.get() is not None:
             instead = instead.removesuffix(CONVERTED)
         raise TraceError(
-            f"{what} needs the value of {self.type} ({_describe(self._value)}), which is only "
+            f"{what} needs the value of {self.type} ({describe(self._value)}), which is only "
             "known when the "
             f"program runs; use {instead}",
             location=user_line(),
@@ -528,9 +537,26 @@ class TracedArray(Viewed):
     conjugate = conj
 
 
+def _sparse_operations() -> Any:
+    from weft.frontends.numpy.sparse.operations import OPERATIONS
+
+    return OPERATIONS
+
+
+def _masked_functions() -> Any:
+    from weft.frontends.numpy.masked import functions
+
+    return functions
+
+
+SURFACE: Final = Surface(
+    array=TracedArray, stacked=as_value, sparse=_sparse_operations, masked=_masked_functions
+)
+
+
 def start_trace(parent: Trace | None = None) -> Trace:
     """A new trace whose arrays are `TracedArray`s."""
-    return Trace(TracedArray, parent)
+    return Trace(SURFACE, parent)
 
 
 def _is_basic(key: Any) -> bool:
@@ -557,31 +583,3 @@ def _item_text(item: Any) -> str:
         if isinstance(item, Tracer | np.ndarray | list)
         else str(item)
     )
-
-
-def _describe(value: Value) -> str:
-    if isinstance(value, Parameter):
-        return (
-            f"the argument {value.name}" if value.name else "an argument of a loop body or branch"
-        )
-    if isinstance(value, Result):
-        expression = value.op.location.expression if value.op.location is not None else ""
-        return f"`{expression}`" if expression else f"the result of {value.op.name}"
-    return "a constant"
-
-
-def _source_line() -> str:
-    location = user_line()
-    if location is None:
-        return ""
-    return linecache.getline(location.file, location.line).strip()
-
-
-def _construct(line: str) -> str:
-    for word, name in (("elif", "if"), ("if", "if"), ("while", "while"), ("assert", "assert")):
-        if line.startswith(word + " ") or line.startswith(word + "("):
-            return name
-    for word in (" if ", " and ", " or ", "not "):
-        if word in f" {line}":
-            return word.strip()
-    return ""

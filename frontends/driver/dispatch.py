@@ -1,14 +1,17 @@
-"""`jit`: a function that is traced and compiled when it first meets arguments of a kind."""
+"""Dispatch: which compiled version of a function serves a call, and how a new one is made.
+
+Calls like one before go straight to native code, through a stub. Others are taken apart in Python;
+what they need is found in memory, found on disk, or traced and compiled.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import RLock
-from types import MethodType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,7 +26,6 @@ from weft.frontends.driver import machine_code
 from weft.frontends.driver.cache.entry import Shelf, Stored
 from weft.frontends.driver.gc_pause import uncollected
 from weft.frontends.driver.retrace import donated_results, why_traced
-from weft.frontends.flow.api import asked
 from weft.frontends.tracing import tree
 from weft.frontends.tracing.arguments import Call, Leaf, Signature, describe_leaf
 from weft.runtime.stub import MISS
@@ -35,20 +37,17 @@ if TYPE_CHECKING:
     from weft.compiler.ir.graph import Graph
     from weft.compiler.lower.llvm.program.module import ProgramCode
     from weft.compiler.passes.pipeline import Pass, PassLike, Report
-    from weft.frontends.driver.specialisation import CpuProgram
-    from weft.frontends.inspect.profile import Profile
-    from weft.frontends.inspect.report import Lowered, Memory
+    from weft.frontends.driver.cpu_program import CpuProgram
     from weft.frontends.tracing.function import Traced
     from weft.frontends.tracing.trace import Trace
 
 BACKENDS: Final = ("cpu", "reference")
 CACHE_SIZE: Final = 256
 MOST_STUBS: Final = 8  # that a call tries one after the other
-LARGE_CONSTANT_BYTES: Final = 1 << 20
 
 
 @record
-class Made:
+class OptimisedTrace:
     """What tracing gave: the graph as it was traced and after all passes, and what passes did."""
 
     traced: Traced
@@ -63,7 +62,11 @@ class Specialisation:
     """
 
     def __init__(
-        self, make: Callable[[], Made], reason: str, shelf: Shelf | None, products: Products
+        self,
+        make: Callable[[], OptimisedTrace],
+        reason: str,
+        shelf: Shelf | None,
+        products: Products,
     ) -> None:
         self.reason = reason
         self.shelf = shelf
@@ -72,32 +75,30 @@ class Specialisation:
         self.parameters: tuple[ArrayType, ...]
         self.out_tree: tree.TreeDef
         self._make = make
-        self._made: Made | None = None
+        self._optimised: OptimisedTrace | None = None
 
     @property
-    def made(self) -> Made:
-        if self._made is None:
-            self._made = self._make()
-        return self._made
+    def optimised(self) -> OptimisedTrace:
+        if self._optimised is None:
+            self._optimised = self._make()
+        return self._optimised
 
     @property
     def traced(self) -> Traced:
-        return self.made.traced
+        return self.optimised.traced
 
     @property
     def graph(self) -> Graph:
-        return self.made.graph
+        return self.optimised.graph
 
     @property
     def report(self) -> Report | None:
-        return self.made.report
+        return self.optimised.report
 
 
-class CompiledFunction:
-    """A function compiled per kind of arguments: structure, dtypes, shapes and static values.
-
-    Calls with NumPy arrays and numbers return NumPy arrays. `trace` gives the graph, `explain` a
-    report, `passes` what passes did to it.
+class Dispatcher:
+    """A function and its compiled versions, one per kind of arguments: structure, dtypes, shapes
+    and static values.
     """
 
     def __init__(
@@ -114,13 +115,12 @@ class CompiledFunction:
         tiered: bool = False,
         threads: int | None = None,
         products: str = "auto",
-        control_flow: bool = False,
     ) -> None:
         if backend not in BACKENDS:
             raise ArgumentError(f"there is no backend {backend!r}; there is {', '.join(BACKENDS)}")
         if products not in CHOICES:
             raise ArgumentError(f"products is {products!r}; it can be {', '.join(CHOICES)}")
-        self.function = function = asked(function, control_flow)
+        self.function = function
         self.backend = backend
         self._passes = tuple(passes or ())
         self._optimise = backend == "cpu" if optimise is None else optimise
@@ -206,109 +206,6 @@ class CompiledFunction:
                     self._flat_stubs = (made, *self._flat_stubs[: MOST_STUBS - 1])
                 self._stub_kinds = (kind, *self._stub_kinds[: MOST_STUBS - 1])
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """The program for these arguments, for reading: graph, kernels, LLVM text, assembly."""
-        from weft.frontends.inspect.report import lowered
-
-        item = self._specialise(self.signature.take_apart(args, kwargs))
-        return lowered(item.graph, self._code(item))
-
-    def memory(self, *args: Any, **kwargs: Any) -> Memory:
-        """The bytes that the program for these arguments needs, and what is alive at the peak."""
-        from weft.frontends.inspect.report import memory_of
-
-        item = self._specialise(self.signature.take_apart(args, kwargs))
-        return memory_of(item.graph, self._code(item))
-
-    def profile(self, *args: Any, calls: int = 5, **kwargs: Any) -> Profile:
-        """Where the time of a call with these arguments goes: kernel by kernel, the longest first.
-
-        The program is compiled anew with clocks in it; donated arguments are copied.
-        """
-        from weft.frontends.inspect.profile import profile
-
-        call = self.signature.take_apart(args, kwargs)
-        item = self._specialise(call)
-        donated = self._code(item).program.donated
-        arrays = self._arrays(item, call)
-        given = [np.asarray(array, order="C") for array in arrays]
-
-        def arguments() -> list[Any]:
-            return [a.copy() if n in donated.values() else a for n, a in enumerate(given)]
-
-        return profile(item.graph, donated, arguments, calls, item.products)
-
-    def why_retraced(self) -> str:
-        """Why each compiled version was made: what differed from those before."""
-        return "\n".join(self._reasons) or f"{self.signature.name} has not been compiled yet"
-
-    def explain_cache(self) -> str:
-        """For each compiled version, whether it was found on disk, kept there, or why not."""
-        if not self._cache:
-            return f"{self.signature.name} has not been compiled yet"
-        return "\n".join(self._kept(item) for item in self._cache.values())
-
-    def _kept(self, item: Specialisation) -> str:
-        types = ", ".join(map(str, item.parameters))
-        note = (
-            f"the backend {self.backend} keeps nothing" if item.shelf is None else item.shelf.note
-        )
-        return f"{self.signature.name}({types}): {note or 'not compiled yet'}"
-
-    def why_nan(self, *args: Any, **kwargs: Any) -> str:
-        """Which op first makes a NaN for these arguments; for gradients, the forward op that it
-        comes from.
-        """
-        from weft.frontends.inspect.report import why_nan
-
-        call = self.signature.take_apart(args, kwargs)
-        item = self._specialise(call)
-        return why_nan(item.traced.graph, self._arrays(item, call))
-
-    def _code(self, item: Specialisation) -> ProgramCode:
-        if self.backend != "cpu":
-            raise ArgumentError(f"the backend {self.backend} makes no code")
-        program: Any = item.program
-        code: ProgramCode = program.code
-        return code
-
-    def trace(self, *args: Any, **kwargs: Any) -> Graph:
-        """The graph for these arguments, or for specs in their place."""
-        return self._specialise(self.signature.take_apart(args, kwargs)).traced.graph
-
-    def explain(self) -> str:
-        """A report on every compiled version: what it takes, which ops it has, what deserves
-        attention.
-        """
-        if not self._cache:
-            return (
-                f"{self.signature.name} has not been compiled yet: call it, or trace it with specs."
-            )
-        return "\n".join(self._report(item) for item in self._cache.values())
-
-    def _report(self, item: Specialisation) -> str:
-        lines = _report(item, self.backend)
-        if self.backend == "cpu":
-            from weft.frontends.inspect.report import explanation
-
-            lines += explanation(self._code(item))
-        return "\n".join(lines)
-
-    def passes(self) -> str:
-        """A report on what passes did to every compiled version."""
-        if not self._cache:
-            return f"{self.signature.name} has not been compiled yet: call it first."
-        return "\n".join(
-            str(item.report or f"{self.signature.name}: no passes ran")
-            for item in self._cache.values()
-        )
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
-
-    def __repr__(self) -> str:
-        return f"<compiled function {self.signature.name}, {len(self._cache)} versions>"
-
     def _spec_types(self, specs: Sequence[Any]) -> list[ArrayType | None]:
         leaves, treedef = tree.flatten(tuple(specs))
         self._spec_tree = treedef
@@ -350,21 +247,30 @@ class CompiledFunction:
         item.program = _program(self.backend, item, self._tiered)
         return item
 
-    def _make(self, call: Call) -> Made:
-        from weft.frontends.tracing.function import trace_call
-
+    def _make(self, call: Call) -> OptimisedTrace:
         is_native = self.backend == "cpu" and not self._tiered
         if is_native:
             machine_code.anticipate()
         if self._column is None:
             self._column = _column((), self._optimise)
         with uncollected():
-            traced = trace_call(self.function, self.signature.name, call)
+            traced = self._trace(call)
             if is_native:
                 machine_code.anticipate(traced.graph)
             graph, report = _optimised(traced.graph, self._column)
         donated = donated_results(graph, call, self._donate) if self._donate else {}
-        return Made(traced, graph, report, donated)
+        return OptimisedTrace(traced, graph, report, donated)
+
+    def _trace(self, call: Call) -> Traced:
+        """The graph of the function for a call; whoever can trace says how."""
+        raise NotImplementedError
+
+    def _code(self, item: Specialisation) -> ProgramCode:
+        if self.backend != "cpu":
+            raise ArgumentError(f"the backend {self.backend} makes no code")
+        program: Any = item.program
+        code: ProgramCode = program.code
+        return code
 
     def _choice(self) -> Products:
         """How products are to be computed, by what is known of this machine now."""
@@ -408,10 +314,9 @@ class CompiledFunction:
     def _call_traced(self, call: Call, trace: Trace) -> Any:
         """Inside another trace: one `call` op, whose region is this function."""
         from weft.compiler.ops import control
-        from weft.frontends.tracing.array import start_trace
         from weft.frontends.tracing.function import lift_results, run
 
-        inner = start_trace(trace)
+        inner = trace.nested()
         with inner.active():
             tracers = [
                 inner.argument(
@@ -453,7 +358,7 @@ def _program(
         from weft.runtime.program import Program
 
         return Program(reference.lower(item.graph))
-    program = _native_program(item, item.made.donated)
+    program = _native_program(item, item.optimised.donated)
     if not tiered:
         return program
     from weft.frontends.driver.tiers import Tiered
@@ -462,7 +367,7 @@ def _program(
 
 
 def _native_program(item: Specialisation, donated: Mapping[int, int]) -> CpuProgram:
-    from weft.frontends.driver.specialisation import CpuProgram
+    from weft.frontends.driver.cpu_program import CpuProgram
 
     return CpuProgram(lambda: item.graph, donated, item.shelf, lambda: item.out_tree, item.products)
 
@@ -471,7 +376,7 @@ def _column(passes: Sequence[PassLike] | None, optimise: bool) -> list[Pass]:
     """The passes to run. They are loaded only when some are asked for, as that takes a while."""
     if not passes and not optimise:
         return []
-    from weft.frontends.api.rewriting import column
+    from weft.frontends.driver.passes import column
 
     return column(passes, optimise=optimise)
 
@@ -496,82 +401,3 @@ def _passed_dtype(leaf: Leaf, declared: DType) -> DType:
 
 def _declared(leaf: Leaf, type: ArrayType) -> Leaf:
     return describe_leaf(leaf.name, type, "")
-
-
-def jit(
-    function: Callable[..., Any] | None = None,
-    *,
-    backend: str = "cpu",
-    static_argnums: int | Iterable[int] = (),
-    static_argnames: str | Iterable[str] = (),
-    specs: Sequence[Any] | None = None,
-    passes: Sequence[PassLike] | None = None,
-    optimise: bool | None = None,
-    donate: int | Iterable[int] = (),
-    tiered: bool = False,
-    threads: int | None = None,
-    products: str = "auto",
-    control_flow: bool = False,
-) -> Any:
-    """Compile a function of arrays; usable as a decorator, with or without options.
-
-    `static_argnums` and `static_argnames` name arguments that are Python values, each value
-    compiled for. `specs` declares the types of the array arguments, so that one version serves all
-    values of symbolic sizes. `passes` are your own passes over the traced graph: functions from
-    graph to graph, and rules made by `rewrite`; `optimise` says whether the default ones run too
-    (None: on the CPU backend, but not on the reference). `donate` names positional arguments whose
-    arrays may be written over by results. `tiered` runs calls on the reference while native code is
-    made in the background. `threads` limits the threads of each call. `products` says what
-    multiplies matrices of floats: "generated" code, "blas", or "auto": BLAS where `python -m weft
-    tune` measured it to be faster on this machine, else generated code. With `control_flow`,
-    Python's `if`, `while`, `for`, ... on traced values become branches and loops (see
-    `control_flow`).
-
-    >>> import numpy as np, weft as wf
-    >>> @wf.jit
-    ... def norm(x):
-    ...     return np.sqrt(np.sum(x * x))
-    >>> float(norm(np.array([3.0, 4.0])))
-    5.0
-    """
-    options: dict[str, Any] = {
-        "backend": backend,
-        "static_argnums": static_argnums,
-        "static_argnames": static_argnames,
-        "specs": specs,
-        "passes": passes,
-        "optimise": optimise,
-        "donate": donate,
-        "tiered": tiered,
-        "threads": threads,
-        "products": products,
-        "control_flow": control_flow,
-    }
-    if function is None:
-        return lambda decorated: CompiledFunction(decorated, **options)
-    return CompiledFunction(function, **options)
-
-
-def _report(item: Specialisation, backend: str) -> list[str]:
-    graph = item.traced.graph
-    parameters = ", ".join(f"{p.name}: {p.type}" for p in graph.parameters)
-    results = ", ".join(str(result.type) for result in graph.results)
-    counts = Counter(op.name for region in graph.regions() for op in region.ops)
-    kinds = ", ".join(f"{count} {name}" for name, count in counts.most_common())
-    lines = [
-        f"{graph.name}({parameters}) -> {results}",
-        f"  backend: {backend}",
-        f"  ops: {counts.total()} ({kinds})" if kinds else "  ops: none",
-    ]
-    from weft.frontends.tracing.function import large_constants
-
-    for constant in large_constants(graph, LARGE_CONSTANT_BYTES):
-        place = f", used {constant.location}" if constant.location is not None else ""
-        lines.append(
-            f"  note: the function closes over an array {constant.type} of "
-            f"{constant.array.nbytes / 2**20:.1f} MiB, "
-            f"which was copied into the program as a constant{place}; pass it as an argument to "
-            "share memory and "
-            "to let it change"
-        )
-    return lines

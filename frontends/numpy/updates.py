@@ -11,7 +11,7 @@ from weft.frontends.numpy.functions.ufuncs import apply_ufunc
 from weft.frontends.tracing.trace import ArrayLike, current_trace, located
 
 if TYPE_CHECKING:
-    from weft.frontends.tracing.array import TracedArray
+    from weft.frontends.numpy.array import TracedArray
 
 
 class Updates:

@@ -9,8 +9,8 @@ import numpy as np
 from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ops import sparse as ops
 from weft.frontends.numpy import public as wnp
-from weft.frontends.numpy.functions import core
-from weft.frontends.sparse.array import SparseArray, known_array, traced
+from weft.frontends.tracing import core
+from weft.frontends.tracing.sparse_array import SparseArray, known_array, traced
 
 
 def matmul(left: Any, right: Any) -> Any:

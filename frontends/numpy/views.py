@@ -16,7 +16,8 @@ from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.graph import Result, Value
 from weft.compiler.ir.types import Shape
 from weft.compiler.ops.conversion import bitcast, complex_, imag, real
-from weft.frontends.numpy.functions import core, manipulation
+from weft.frontends.numpy.functions import manipulation
+from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import Tracer, View, current_trace, located, user_line
 
 _PERMUTATIONS: Final = frozenset(
@@ -113,10 +114,9 @@ class Viewed(Tracer):
         return self
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        # The namespace is made of these arrays.
-        from weft.frontends.numpy import public as numpy
+        from weft.frontends.numpy import public  # users of the protocol are few
 
-        return numpy
+        return public
 
     @property
     def flat(self) -> Any:

@@ -21,7 +21,7 @@ from weft.compiler.ir.errors import DTypeError, ShapeError, TraceError
 from weft.compiler.ir.graph import Constant, Value
 from weft.compiler.ir.types import Shape, format_shape
 from weft.compiler.ops import conversion, shape
-from weft.frontends.tracing.arguments import Scalar, scalar_dtype
+from weft.frontends.tracing.scalars import Scalar, scalar_dtype
 from weft.frontends.tracing.trace import ArrayLike, Tracer, current_trace
 
 WEAK_TYPES = {dtypes.i64: int, dtypes.f64: float, dtypes.c128: complex}

@@ -16,12 +16,11 @@ from weft.compiler.ir.graph import Graph, Region
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ir.walk import inline
 from weft.compiler.record import record
-from weft.frontends.flow.api import prepared
 from weft.frontends.tracing import tree
 from weft.frontends.tracing.arguments import Leaf, describe_leaf, function_name
-from weft.frontends.tracing.array import start_trace
+from weft.frontends.tracing.conversion import prepared
 from weft.frontends.tracing.function import lift_results
-from weft.frontends.tracing.trace import Tracer, find_trace
+from weft.frontends.tracing.trace import Trace, Tracer, find_trace
 
 
 @record
@@ -69,15 +68,15 @@ def flatten_arguments(function: str, names: Sequence[str], arguments: Sequence[A
 
 
 def close(
+    trace: Trace,
     function: Callable[..., Any],
     treedef: tree.TreeDef,
     types: Sequence[ArrayType],
     weak: Sequence[bool] | None = None,
     names: Sequence[str] | None = None,
 ) -> Closure:
-    """Trace a function of positional arguments whose leaves have these types."""
-    outer = find_trace()
-    trace = start_trace(outer)
+    """Trace a function of positional arguments whose leaves have these types, in a new trace."""
+    outer = trace.parent
     weakness = weak or [False] * len(types)
     labels = names or [""] * len(types)
     with trace.active():

@@ -16,8 +16,8 @@ from weft.compiler.ir.graph import Value
 from weft.compiler.ops.arithmetic import div
 from weft.compiler.ops.convolution import convolution
 from weft.compiler.ops.window import dilated, reduce_window
-from weft.frontends.eager.immediate import eager
-from weft.frontends.numpy.functions import core
+from weft.frontends.eager.anywhere import eager
+from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import ArrayLike
 
 __all__ = ["avg_pool", "conv", "max_pool"]

@@ -9,8 +9,8 @@ import numpy as np
 
 from weft.compiler.ir.errors import ShapeError
 from weft.frontends.numpy import public as wnp
-from weft.frontends.numpy.functions import core
-from weft.frontends.sparse.array import (
+from weft.frontends.tracing import core
+from weft.frontends.tracing.sparse_array import (
     SparseArray,
     refusal,
     require_unique,

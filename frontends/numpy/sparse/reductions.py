@@ -8,9 +8,9 @@ import numpy as np
 
 from weft.compiler.ir.errors import ShapeError
 from weft.frontends.numpy import public as wnp
-from weft.frontends.numpy.functions import core
 from weft.frontends.numpy.functions.axis_ops import checked
-from weft.frontends.sparse.array import SparseArray, refusal, require_unique, traced
+from weft.frontends.tracing import core
+from weft.frontends.tracing.sparse_array import SparseArray, refusal, require_unique, traced
 
 
 def total(array: SparseArray, axis: Any, dtype: Any = None) -> Any:

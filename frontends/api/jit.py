@@ -1,0 +1,186 @@
+"""`jit`: a function that is traced and compiled when it first meets arguments of a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.frontends.driver.dispatch import Dispatcher, Specialisation
+from weft.frontends.flow.api import asked
+from weft.frontends.tracing.arguments import Call
+
+# The tracer and the reports are loaded when they are needed.
+if TYPE_CHECKING:
+    from weft.compiler.ir.graph import Graph
+    from weft.compiler.passes.pipeline import PassLike
+    from weft.frontends.inspect.profile import Profile
+    from weft.frontends.inspect.report import Lowered, Memory
+    from weft.frontends.tracing.function import Traced
+
+
+class CompiledFunction(Dispatcher):
+    """A function compiled per kind of arguments: structure, dtypes, shapes and static values.
+
+    Calls with NumPy arrays and numbers return NumPy arrays. `trace` gives the graph, `explain` a
+    report, `passes` what passes did to it.
+    """
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The program for these arguments, for reading: graph, kernels, LLVM text, assembly."""
+        from weft.frontends.inspect.report import lowered
+
+        item = self._specialise(self.signature.take_apart(args, kwargs))
+        return lowered(item.graph, self._code(item))
+
+    def memory(self, *args: Any, **kwargs: Any) -> Memory:
+        """The bytes that the program for these arguments needs, and what is alive at the peak."""
+        from weft.frontends.inspect.report import memory_of
+
+        item = self._specialise(self.signature.take_apart(args, kwargs))
+        return memory_of(item.graph, self._code(item))
+
+    def profile(self, *args: Any, calls: int = 5, **kwargs: Any) -> Profile:
+        """Where the time of a call with these arguments goes: kernel by kernel, the longest first.
+
+        The program is compiled anew with clocks in it; donated arguments are copied.
+        """
+        from weft.frontends.inspect.profile import profile
+
+        call = self.signature.take_apart(args, kwargs)
+        item = self._specialise(call)
+        donated = self._code(item).program.donated
+        arrays = self._arrays(item, call)
+        given = [np.asarray(array, order="C") for array in arrays]
+
+        def arguments() -> list[Any]:
+            return [a.copy() if n in donated.values() else a for n, a in enumerate(given)]
+
+        return profile(item.graph, donated, arguments, calls, item.products)
+
+    def why_retraced(self) -> str:
+        """Why each compiled version was made: what differed from those before."""
+        return "\n".join(self._reasons) or f"{self.signature.name} has not been compiled yet"
+
+    def explain_cache(self) -> str:
+        """For each compiled version, whether it was found on disk, kept there, or why not."""
+        if not self._cache:
+            return f"{self.signature.name} has not been compiled yet"
+        return "\n".join(self._kept(item) for item in self._cache.values())
+
+    def _kept(self, item: Specialisation) -> str:
+        types = ", ".join(map(str, item.parameters))
+        note = (
+            f"the backend {self.backend} keeps nothing" if item.shelf is None else item.shelf.note
+        )
+        return f"{self.signature.name}({types}): {note or 'not compiled yet'}"
+
+    def why_nan(self, *args: Any, **kwargs: Any) -> str:
+        """Which op first makes a NaN for these arguments; for gradients, the forward op that it
+        comes from.
+        """
+        from weft.frontends.inspect.report import why_nan
+
+        call = self.signature.take_apart(args, kwargs)
+        item = self._specialise(call)
+        return why_nan(item.traced.graph, self._arrays(item, call))
+
+    def trace(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph for these arguments, or for specs in their place."""
+        return self._specialise(self.signature.take_apart(args, kwargs)).traced.graph
+
+    def explain(self) -> str:
+        """A report on every compiled version: what it takes, which ops it has, what deserves
+        attention.
+        """
+        if not self._cache:
+            return (
+                f"{self.signature.name} has not been compiled yet: call it, or trace it with specs."
+            )
+        return "\n".join(self._report(item) for item in self._cache.values())
+
+    def _report(self, item: Specialisation) -> str:
+        from weft.frontends.inspect.report import explanation, summary
+
+        lines = summary(item.traced.graph, self.backend)
+        if self.backend == "cpu":
+            lines += explanation(self._code(item))
+        return "\n".join(lines)
+
+    def passes(self) -> str:
+        """A report on what passes did to every compiled version."""
+        if not self._cache:
+            return f"{self.signature.name} has not been compiled yet: call it first."
+        return "\n".join(
+            str(item.report or f"{self.signature.name}: no passes ran")
+            for item in self._cache.values()
+        )
+
+    def _trace(self, call: Call) -> Traced:
+        from weft.frontends.eager.anywhere import start_trace
+        from weft.frontends.tracing.function import trace_call
+
+        return trace_call(self.function, self.signature.name, call, start_trace())
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<compiled function {self.signature.name}, {len(self._cache)} versions>"
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    backend: str = "cpu",
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    specs: Sequence[Any] | None = None,
+    passes: Sequence[PassLike] | None = None,
+    optimise: bool | None = None,
+    donate: int | Iterable[int] = (),
+    tiered: bool = False,
+    threads: int | None = None,
+    products: str = "auto",
+    control_flow: bool = False,
+) -> Any:
+    """Compile a function of arrays; usable as a decorator, with or without options.
+
+    `static_argnums` and `static_argnames` name arguments that are Python values, each value
+    compiled for. `specs` declares the types of the array arguments, so that one version serves all
+    values of symbolic sizes. `passes` are your own passes over the traced graph: functions from
+    graph to graph, and rules made by `rewrite`; `optimise` says whether the default ones run too
+    (None: on the CPU backend, but not on the reference). `donate` names positional arguments whose
+    arrays may be written over by results. `tiered` runs calls on the reference while native code is
+    made in the background. `threads` limits the threads of each call. `products` says what
+    multiplies matrices of floats: "generated" code, "blas", or "auto": BLAS where `python -m weft
+    tune` measured it to be faster on this machine, else generated code. With `control_flow`,
+    Python's `if`, `while`, `for`, ... on traced values become branches and loops (see
+    `control_flow`).
+
+    >>> import numpy as np, weft as wf
+    >>> @wf.jit
+    ... def norm(x):
+    ...     return np.sqrt(np.sum(x * x))
+    >>> float(norm(np.array([3.0, 4.0])))
+    5.0
+    """
+    options: dict[str, Any] = {
+        "backend": backend,
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "specs": specs,
+        "passes": passes,
+        "optimise": optimise,
+        "donate": donate,
+        "tiered": tiered,
+        "threads": threads,
+        "products": products,
+    }
+
+    def compiled(decorated: Callable[..., Any]) -> CompiledFunction:
+        return CompiledFunction(asked(decorated, control_flow), **options)
+
+    return compiled if function is None else compiled(function)

@@ -1,0 +1,45 @@
+"""`trace`: the graph of a function, without running it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from weft.compiler.ir.graph import Graph
+from weft.frontends.eager.anywhere import start_trace
+from weft.frontends.flow.api import asked
+from weft.frontends.tracing.arguments import Signature
+from weft.frontends.tracing.function import trace_call
+
+
+def trace(
+    function: Callable[..., Any],
+    *,
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    control_flow: bool = False,
+) -> Callable[..., Graph]:
+    """A function that takes the same arguments, or specs in their place, and returns the graph.
+
+    With `control_flow`, Python's `if`, `while`, ... on traced values become part of it.
+
+    >>> import numpy as np, weft as wf
+    >>> print(wf.trace(lambda x: np.tanh(x) * 2)(wf.spec("f32[n]")))
+    weft 1
+    graph @lambda(%x: f32[n]) {
+      %0: f32[n] = tanh(%x)
+      %1: f32[n] = mul(%0, 2.0: f32)
+      return %1
+    }
+    <BLANKLINE>
+    """
+    function = asked(function, control_flow)
+    signature = Signature(function, static_argnums, static_argnames)
+
+    @functools.wraps(function, updated=())
+    def traced(*args: Any, **kwargs: Any) -> Graph:
+        call = signature.take_apart(args, kwargs)
+        return trace_call(function, signature.name, call, start_trace()).graph
+
+    return traced

@@ -1,0 +1,38 @@
+"""What holds while a function is traced whose Python control flow is converted.
+
+The conversion itself is `frontends.flow`, which is written in terms of traces; here is what traces
+have to know of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+
+@dataclass
+class Conversion:
+    """What holds while a converted function is traced.
+
+    `convert` converts the functions that it calls; `undefined` says why variables have no value;
+    `copies` is how many times the loop bodies around are traced; `conditions` are the places of
+    traced conditions that decide whether this runs; `grown` has lists that a loop has filled, with
+    their items and these in one array.
+    """
+
+    convert: Callable[[Any], Any]
+    undefined: dict[str, str] = field(default_factory=dict)
+    copies: int = 1
+    conditions: list[str] = field(default_factory=list)
+    grown: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+
+
+conversion: Final[ContextVar[Conversion | None]] = ContextVar("weft_conversion", default=None)
+
+
+def prepared(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is about to be traced: converted if the function around it is."""
+    state = conversion.get()
+    return function if state is None else state.convert(function)
