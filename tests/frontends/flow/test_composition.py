@@ -18,7 +18,7 @@ import pytest
 import weft as wf
 from tests.frontends.checking import numerical_gradient
 
-SOURCE = Path(__file__).parent.parent.parent / "src"
+SOURCE = Path(__file__).parent.parent.parent.parent / "src"
 
 
 def newton(a: Any) -> Any:

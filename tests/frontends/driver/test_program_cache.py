@@ -37,7 +37,7 @@ from weft.frontends.driver.cache.fingerprint import Digest, NoIdentity
 from weft.frontends.tracing import tree
 from weft.runtime.cache import Cache
 
-SOURCE = Path(__file__).parent.parent.parent / "src"
+SOURCE = Path(__file__).parent.parent.parent.parent / "src"
 
 # --- in another process -------------------------------------------------------------------------
 

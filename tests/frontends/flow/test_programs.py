@@ -9,7 +9,7 @@ import optree
 import pytest
 
 import weft as wf
-from tests.frontends.flow_programs import PROGRAMS
+from tests.frontends.flow.programs import PROGRAMS
 
 
 def assert_same(made: Any, expected: Any) -> None:
