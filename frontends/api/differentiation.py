@@ -24,8 +24,8 @@ from weft.compiler.transforms import derive
 from weft.frontends.eager.anywhere import start_trace
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc
 from weft.frontends.regions.closures import (
-    Arguments,
     Closure,
+    FlatArguments,
     apply_region,
     close,
     flatten_arguments,
@@ -85,7 +85,7 @@ def _name(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _close(function: Callable[..., Any], arguments: Arguments) -> Closure:
+def _close(function: Callable[..., Any], arguments: FlatArguments) -> Closure:
     leaves = arguments.leaves
     return close(
         start_trace(find_trace()),
@@ -113,7 +113,7 @@ def chosen_arguments(
 
 
 def marked_leaves(
-    arguments: Arguments, chosen: Sequence[int], function: Callable[..., Any]
+    arguments: FlatArguments, chosen: Sequence[int], function: Callable[..., Any]
 ) -> list[bool]:
     """Which leaves to differentiate: all of the chosen arguments but constant ones. Others that
     cannot be are refused by name.
@@ -134,7 +134,7 @@ def marked_leaves(
 
 
 def require_whole(
-    arguments: Arguments, chosen: Sequence[int], function: Callable[..., Any]
+    arguments: FlatArguments, chosen: Sequence[int], function: Callable[..., Any]
 ) -> None:
     """Refuse to differentiate arguments with constant leaves, where each is to have axes of its
     own in the result.
@@ -194,7 +194,7 @@ def _conjugate(array: Any) -> Any:
 
 def _gradient_tree(
     gradients: Sequence[Any],
-    arguments: Arguments,
+    arguments: FlatArguments,
     marked: Sequence[bool],
     args: Sequence[Any],
     argnums: int | Sequence[int],
@@ -261,7 +261,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
 
 
 def _split_aux(
-    function: Callable[..., Any], arguments: Arguments, has_aux: bool
+    function: Callable[..., Any], arguments: FlatArguments, has_aux: bool
 ) -> tuple[Closure, tree.TreeDef | None]:
     closure = _close(function, arguments)
     if not has_aux:
@@ -346,7 +346,7 @@ def linear_transpose(function: Callable[..., Any], *examples: Any) -> Callable[.
 
 def _prepare(
     function: Callable[..., Any], primals: Sequence[Any]
-) -> tuple[Arguments, list[bool], Closure]:
+) -> tuple[FlatArguments, list[bool], Closure]:
     if not isinstance(primals, tuple | list):
         raise ArgumentError(
             f"primals must be a tuple of arguments, got {type(primals).__name__}",
@@ -356,7 +356,7 @@ def _prepare(
     return arguments, _varying(arguments), _close(function, arguments)
 
 
-def _varying(arguments: Arguments) -> list[bool]:
+def _varying(arguments: FlatArguments) -> list[bool]:
     """Which leaves have derivatives: floating-point ones that are not constant."""
     return [
         leaf.type.dtype.is_inexact and not constant
@@ -364,7 +364,7 @@ def _varying(arguments: Arguments) -> list[bool]:
     ]
 
 
-def _cotangent_tree(arguments: Arguments, marked: Sequence[bool], made: Sequence[Any]) -> Any:
+def _cotangent_tree(arguments: FlatArguments, marked: Sequence[bool], made: Sequence[Any]) -> Any:
     """Cotangents in the structure of arguments: constant leaves as they are, zeros where there is
     none.
     """
@@ -392,7 +392,7 @@ def _tangent_tree(treedef: tree.TreeDef, values: Sequence[Any], tangents: Sequen
 
 
 def _tangent_leaves(
-    tangents: Sequence[Any], arguments: Arguments, function: Callable[..., Any]
+    tangents: Sequence[Any], arguments: FlatArguments, function: Callable[..., Any]
 ) -> list[Any]:
     """The tangents of the floating-point leaves, checked against the arguments."""
     types = [leaf.type for leaf in arguments.leaves]
@@ -403,7 +403,7 @@ def _tangent_leaves(
 
 
 def _require_same_constants(
-    given: Sequence[Any], arguments: Arguments, function: Callable[..., Any]
+    given: Sequence[Any], arguments: FlatArguments, function: Callable[..., Any]
 ) -> None:
     """A tangent has the constant leaves of its argument, as far as both are known."""
     for leaf, value, tangent, constant in zip(

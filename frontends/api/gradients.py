@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft.frontends.flow.api import asked
+from weft.frontends.flow.api import with_control_flow
 
 
 def grad(
@@ -30,7 +30,7 @@ def grad(
     >>> wf.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    function = asked(function, control_flow)
+    function = with_control_flow(function, control_flow)
 
     @functools.wraps(function, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -51,7 +51,7 @@ def value_and_grad(
     control_flow: bool = False,
 ) -> Callable[..., Any]:
     """The value of a scalar function and its gradient, computed together; see `grad`."""
-    function = asked(function, control_flow)
+    function = with_control_flow(function, control_flow)
 
     @functools.wraps(function, updated=())
     def both(*args: Any, **kwargs: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.frontends.driver.dispatch import Dispatcher, Specialisation
-from weft.frontends.flow.api import asked
+from weft.frontends.flow.api import with_control_flow
 from weft.frontends.tracing.arguments import Call
 
 # The tracer and the reports are loaded when they are needed.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from weft.compiler.passes.pipeline import PassLike
     from weft.frontends.inspect.profile import Profile
     from weft.frontends.inspect.report import Lowered, Memory
-    from weft.frontends.tracing.function import Traced
+    from weft.frontends.tracing.function import TracedFunction
 
 
 class CompiledFunction(Dispatcher):
@@ -73,7 +73,7 @@ class CompiledFunction(Dispatcher):
     def _kept(self, item: Specialisation) -> str:
         types = ", ".join(map(str, item.parameters))
         note = (
-            f"the backend {self.backend} keeps nothing" if item.shelf is None else item.shelf.note
+            f"the backend {self.backend} keeps nothing" if item.entry is None else item.entry.note
         )
         return f"{self.signature.name}({types}): {note or 'not compiled yet'}"
 
@@ -118,7 +118,7 @@ class CompiledFunction(Dispatcher):
             for item in self._cache.values()
         )
 
-    def _trace(self, call: Call) -> Traced:
+    def _trace(self, call: Call) -> TracedFunction:
         from weft.frontends.eager.anywhere import start_trace
         from weft.frontends.tracing.function import trace_call
 
@@ -181,6 +181,6 @@ def jit(
     }
 
     def compiled(decorated: Callable[..., Any]) -> CompiledFunction:
-        return CompiledFunction(asked(decorated, control_flow), **options)
+        return CompiledFunction(with_control_flow(decorated, control_flow), **options)
 
     return compiled if function is None else compiled(function)

@@ -8,8 +8,8 @@ from typing import Any
 
 from weft.compiler.ir.graph import Graph
 from weft.frontends.eager.anywhere import start_trace
-from weft.frontends.flow.api import asked
-from weft.frontends.tracing.arguments import Signature
+from weft.frontends.flow.api import with_control_flow
+from weft.frontends.tracing.arguments import FunctionSignature
 from weft.frontends.tracing.function import trace_call
 
 
@@ -34,8 +34,8 @@ def trace(
     }
     <BLANKLINE>
     """
-    function = asked(function, control_flow)
-    signature = Signature(function, static_argnums, static_argnames)
+    function = with_control_flow(function, control_flow)
+    signature = FunctionSignature(function, static_argnums, static_argnames)
 
     @functools.wraps(function, updated=())
     def traced(*args: Any, **kwargs: Any) -> Graph:

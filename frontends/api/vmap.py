@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.frontends.eager.anywhere import eager
-from weft.frontends.flow.api import asked
+from weft.frontends.flow.api import with_control_flow
 from weft.frontends.regions.batching import apply_batched, batched
 
 _apply = eager(apply_batched)
@@ -27,6 +27,6 @@ def vmap(
     array([1., 5., 9.])
     """
     name = getattr(function, "__name__", type(function).__name__)
-    function = asked(function, control_flow)
+    function = with_control_flow(function, control_flow)
     made = batched(function, in_axes, out_axes, name, _apply)
     return functools.wraps(function, updated=())(made)

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Later(Generic[T]):
+class BackgroundCall(Generic[T]):
     """Starts a call at once; `result` waits for what it returns, or raises what it raised."""
 
     __slots__ = ("_function", "_thread", "_made", "_failure", "_is_done")

@@ -13,8 +13,8 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Atom, Dim, Maximum, Symbol
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.lower.choice import Products
-from weft.frontends.driver.cache.entry import Shelf
-from weft.frontends.driver.gc_pause import uncollected
+from weft.frontends.driver.cache.entry import ProgramEntry
+from weft.frontends.driver.gc_pause import gc_paused
 from weft.frontends.driver.machine_code import caller, compile_texts, support
 from weft.frontends.tracing import tree
 from weft.frontends.tracing.arguments import Call
@@ -40,21 +40,21 @@ class CpuProgram:
     arguments that lie in memory in other ways.
 
     The graph may come as a function, called when it is first needed: programs that are on the
-    shelf do not need it. `out_tree` is what the shelf keeps with them.
+    disk do not need it. `out_tree` is what is kept with them.
     """
 
     def __init__(
         self,
         graph: Graph | Callable[[], Graph],
         donated: Mapping[int, int] | None = None,
-        shelf: Shelf | None = None,
+        entry: ProgramEntry | None = None,
         out_tree: Callable[[], tree.TreeDef] | None = None,
         products: Products | None = None,
     ) -> None:
         self._graph = graph
         self._products = products
         self.donated = dict(donated or {})
-        self._shelf = shelf
+        self._entry = entry
         self._out_tree = out_tree
         self._programs: dict[tuple[tuple[int, Strides], ...], NativeProgram] = {}
         self._code: ProgramCode | None = None
@@ -95,8 +95,8 @@ class CpuProgram:
         key = tuple(sorted((strides or {}).items(), key=lambda item: item[0]))
         with _lock:
             if key not in self._programs:
-                shelf = self._shelf if key else None  # who made this object looked there first
-                stored = None if shelf is None else shelf.find(key)
+                entry = self._entry if key else None  # who made this object looked there first
+                stored = None if entry is None else entry.find(key)
                 artifact = self._lower(key) if stored is None else stored.artifact
                 self.link(artifact, key)
             return self._programs[key]
@@ -108,7 +108,7 @@ class CpuProgram:
     def _lower(self, key: tuple[tuple[int, Strides], ...]) -> Artifact:
         from weft.compiler.lower import cpu
 
-        with uncollected():
+        with gc_paused():
             program, report = cpu.loops(self.graph, dict(key), self.donated)
             artifact, code = cpu.lower(
                 program,
@@ -118,8 +118,8 @@ class CpuProgram:
             )
         if not key:
             self._code, self._report = code, report
-        if self._shelf is not None and self._out_tree is not None:
-            self._shelf.keep(artifact, self._out_tree(), self.donated, key)
+        if self._entry is not None and self._out_tree is not None:
+            self._entry.keep(artifact, self._out_tree(), self.donated, key)
         return artifact
 
     def stub(self, call: Call, out_tree: tree.TreeDef) -> Callable[..., Any] | None:
@@ -158,7 +158,7 @@ def compiled(graph: Graph) -> CpuProgram:
     """A graph through all passes and on this machine's CPU."""
     from weft.compiler.passes.pipeline import optimise
 
-    with uncollected():
+    with gc_paused():
         optimised, _ = optimise(graph)
     return CpuProgram(optimised)
 

@@ -23,11 +23,11 @@ from weft.compiler.ir.types import ArrayType
 from weft.compiler.lower.choice import CHOICES, Products
 from weft.compiler.record import record
 from weft.frontends.driver import machine_code
-from weft.frontends.driver.cache.entry import Shelf, Stored
-from weft.frontends.driver.gc_pause import uncollected
+from weft.frontends.driver.cache.entry import ProgramEntry, StoredProgram
+from weft.frontends.driver.gc_pause import gc_paused
 from weft.frontends.driver.retrace import donated_results, why_traced
 from weft.frontends.tracing import tree
-from weft.frontends.tracing.arguments import Call, Leaf, Signature, describe_leaf
+from weft.frontends.tracing.arguments import ArgumentLeaf, Call, FunctionSignature, describe_leaf
 from weft.runtime.stub import MISS
 from weft.runtime.threads import limited, limiting
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from weft.compiler.lower.llvm.program.module import ProgramCode
     from weft.compiler.passes.pipeline import Pass, PassLike, Report
     from weft.frontends.driver.cpu_program import CpuProgram
-    from weft.frontends.tracing.function import Traced
+    from weft.frontends.tracing.function import TracedFunction
     from weft.frontends.tracing.trace import Trace
 
 BACKENDS: Final = ("cpu", "reference")
@@ -50,7 +50,7 @@ MOST_STUBS: Final = 8  # that a call tries one after the other
 class OptimisedTrace:
     """What tracing gave: the graph as it was traced and after all passes, and what passes did."""
 
-    traced: Traced
+    traced: TracedFunction
     graph: Graph
     report: Report | None
     donated: dict[int, int]
@@ -65,11 +65,11 @@ class Specialisation:
         self,
         make: Callable[[], OptimisedTrace],
         reason: str,
-        shelf: Shelf | None,
+        entry: ProgramEntry | None,
         products: Products,
     ) -> None:
         self.reason = reason
-        self.shelf = shelf
+        self.entry = entry
         self.products = products
         self.program: Callable[[Sequence[Any]], list[Any]]
         self.parameters: tuple[ArrayType, ...]
@@ -84,7 +84,7 @@ class Specialisation:
         return self._optimised
 
     @property
-    def traced(self) -> Traced:
+    def traced(self) -> TracedFunction:
         return self.optimised.traced
 
     @property
@@ -125,7 +125,7 @@ class Dispatcher:
         self._passes = tuple(passes or ())
         self._optimise = backend == "cpu" if optimise is None else optimise
         self._column = _column(self._passes, self._optimise) if self._passes else None
-        self.signature = Signature(function, static_argnums, static_argnames)
+        self.signature = FunctionSignature(function, static_argnums, static_argnames)
         self._specs = None if specs is None else self._spec_types(specs)
         self._donate = (donate,) if isinstance(donate, int) else tuple(donate)
         self._tiered = tiered
@@ -233,15 +233,15 @@ class Dispatcher:
         reason = why_traced(self.signature.name, call, list(self._cache))
         kind = replace(call, values=())  # so that no array of the user is kept
         products = self._choice()
-        shelf = self._shelf(kind, products) if self.backend == "cpu" else None
-        item = Specialisation(functools.partial(self._make, kind), reason, shelf, products)
-        stored = None if shelf is None else shelf.find()
+        entry = self._entry(kind, products) if self.backend == "cpu" else None
+        item = Specialisation(functools.partial(self._make, kind), reason, entry, products)
+        stored = None if entry is None else entry.find()
         if stored is not None:
             self._use(item, stored)
             return item
         traced = item.traced
-        if shelf is not None:
-            shelf.confirm()
+        if entry is not None:
+            entry.confirm()
         item.parameters = tuple([p.type for p in traced.graph.parameters])
         item.out_tree = traced.out_tree
         item.program = _program(self.backend, item, self._tiered)
@@ -253,7 +253,7 @@ class Dispatcher:
             machine_code.anticipate()
         if self._column is None:
             self._column = _column((), self._optimise)
-        with uncollected():
+        with gc_paused():
             traced = self._trace(call)
             if is_native:
                 machine_code.anticipate(traced.graph)
@@ -261,7 +261,7 @@ class Dispatcher:
         donated = donated_results(graph, call, self._donate) if self._donate else {}
         return OptimisedTrace(traced, graph, report, donated)
 
-    def _trace(self, call: Call) -> Traced:
+    def _trace(self, call: Call) -> TracedFunction:
         """The graph of the function for a call; whoever can trace says how."""
         raise NotImplementedError
 
@@ -281,14 +281,14 @@ class Dispatcher:
         with limited(self._threads):
             return measured()
 
-    def _shelf(self, call: Call, products: Products) -> Shelf:
+    def _entry(self, call: Call, products: Products) -> ProgramEntry:
         """Where programs for calls of this kind are kept between processes."""
         options = (self.signature.name, self._optimise, self._donate, products.key)
-        return Shelf(
+        return ProgramEntry(
             machine_code.disk(), self.function, call, options, refused=_not_kept(self._passes)
         )
 
-    def _use(self, item: Specialisation, stored: Stored) -> None:
+    def _use(self, item: Specialisation, stored: StoredProgram) -> None:
         """Run what was found on disk."""
         item.parameters = stored.artifact.signature.parameters
         item.out_tree = stored.out_tree
@@ -369,7 +369,7 @@ def _program(
 def _native_program(item: Specialisation, donated: Mapping[int, int]) -> CpuProgram:
     from weft.frontends.driver.cpu_program import CpuProgram
 
-    return CpuProgram(lambda: item.graph, donated, item.shelf, lambda: item.out_tree, item.products)
+    return CpuProgram(lambda: item.graph, donated, item.entry, lambda: item.out_tree, item.products)
 
 
 def _column(passes: Sequence[PassLike] | None, optimise: bool) -> list[Pass]:
@@ -389,7 +389,7 @@ def _optimised(graph: Graph, passes: list[Pass]) -> tuple[Graph, Report | None]:
     return optimise(graph, passes=passes)
 
 
-def _passed_dtype(leaf: Leaf, declared: DType) -> DType:
+def _passed_dtype(leaf: ArgumentLeaf, declared: DType) -> DType:
     """The dtype in which an argument is passed: its own, but a Python scalar takes a declared one
     of its kind or a wider kind.
     """
@@ -399,5 +399,5 @@ def _passed_dtype(leaf: Leaf, declared: DType) -> DType:
     return declared if leaf.weak and fits else own
 
 
-def _declared(leaf: Leaf, type: ArrayType) -> Leaf:
+def _declared(leaf: ArgumentLeaf, type: ArrayType) -> ArgumentLeaf:
     return describe_leaf(leaf.name, type, "")

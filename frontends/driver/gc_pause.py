@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Compiling makes very many objects that stay: looking through them again and again for cycles
     took a tenth of the time.
     """

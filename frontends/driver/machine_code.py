@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from weft.compiler.abi import PARALLEL
-from weft.frontends.driver.background import Later
+from weft.frontends.driver.background import BackgroundCall
 from weft.frontends.driver.cache.entry import environment
 from weft.runtime import symbols
 from weft.runtime.cache import Cache, open_cache
@@ -58,7 +58,7 @@ def compile_text(text: str) -> bytes:
 
 def compile_texts(texts: Sequence[str]) -> list[bytes]:
     """Object code of several texts, all compiled at the same time."""
-    others = [Later(functools.partial(compile_text, text)) for text in texts[1:]]
+    others = [BackgroundCall(functools.partial(compile_text, text)) for text in texts[1:]]
     return [compile_text(texts[0]), *[other.result() for other in others]]
 
 
@@ -207,9 +207,9 @@ def _texts(name: str) -> tuple[list[str], list[str]]:
     return module.texts(available_cores()), convolution_phases.exports(dtype)
 
 
-_begun: Final[dict[str, Later[_Shared]]] = {}
+_begun: Final[dict[str, BackgroundCall[_Shared]]] = {}
 
 
 def _begin(name: str) -> None:
     if name not in _begun and _Shared.on_disk(name) is None:
-        _begun[name] = Later(functools.partial(_Shared.made, name))
+        _begun[name] = BackgroundCall(functools.partial(_Shared.made, name))

@@ -6,11 +6,11 @@ find what computes them, which is loaded with the first.
 from __future__ import annotations
 
 from weft.frontends.numpy.array import start_trace as start_trace
-from weft.frontends.tracing.outside import REGISTRATION, Outside
+from weft.frontends.tracing.outside import REGISTRATION, OutsideCalls
 from weft.frontends.tracing.outside import eager as eager
 
 
-def _load() -> Outside:
+def _load() -> OutsideCalls:
     from weft.frontends.eager.array import OUTSIDE
 
     return OUTSIDE

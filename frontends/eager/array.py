@@ -26,7 +26,7 @@ from weft.frontends.numpy.array import TracedArray
 from weft.frontends.numpy.functions.namespace import MAIN
 from weft.frontends.numpy.masked.array import Selected
 from weft.frontends.tracing import tree
-from weft.frontends.tracing.outside import REGISTRATION, Outside
+from weft.frontends.tracing.outside import REGISTRATION, OutsideCalls
 from weft.frontends.tracing.trace import Trace, Tracer, find_trace, located
 from weft.runtime.signatures import Unsupported
 
@@ -344,11 +344,11 @@ class Array:
         return iter([self[i] for i in range(len(self))])
 
     @property
-    def at(self) -> Updates:
+    def at(self) -> ArrayUpdates:
         """Functional updates: `x.at[i].set(v)` is `x` with `x[i]` replaced; also add, multiply,
         min, max, ...
         """
-        return Updates(self)
+        return ArrayUpdates(self)
 
     # --- exchange ---
 
@@ -540,7 +540,7 @@ class Array:
         raise AttributeError(f".{name} {about}")
 
 
-class Updates:
+class ArrayUpdates:
     """`x.at`: index it, then choose what happens to the elements; the result is a new array."""
 
     __slots__ = ("_array", "_key")
@@ -549,8 +549,8 @@ class Updates:
         self._array = array
         self._key = key
 
-    def __getitem__(self, key: Any) -> Updates:
-        return Updates(self._array, key)
+    def __getitem__(self, key: Any) -> ArrayUpdates:
+        return ArrayUpdates(self._array, key)
 
     def __getattr__(self, kind: str) -> Callable[..., Any]:
         def update(*args: Any, **kwargs: Any) -> Any:
@@ -590,5 +590,5 @@ def _any_tracer(arguments: Any) -> Any:
     return None
 
 
-OUTSIDE: Final = Outside(Array, holds_array, call, compute)
+OUTSIDE: Final = OutsideCalls(Array, holds_array, call, compute)
 REGISTRATION.hand_in(OUTSIDE)

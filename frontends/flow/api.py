@@ -44,6 +44,6 @@ def control_flow(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def asked(function: Callable[..., Any], control_flow_too: bool) -> Callable[..., Any]:
+def with_control_flow(function: Callable[..., Any], control_flow_too: bool) -> Callable[..., Any]:
     """The function, converted if that was asked for."""
     return control_flow(function) if control_flow_too else function

@@ -18,21 +18,21 @@ from weft.frontends.flow import variables
 from weft.frontends.flow.jumps import VALUE, is_internal
 from weft.frontends.flow.parts import (
     SPELLING,
-    Traced,
+    TracedPart,
     add_written,
     adopt_arrays,
     conditional,
     is_traced,
     is_written_in_place,
     note_undefined,
-    set_place,
+    set_slot,
     trace_part,
     truth,
     written_arrays,
 )
 from weft.frontends.flow.saved import HiddenWrite, Saved
-from weft.frontends.flow.scope import UNDEFINED, Names, Part, Scope
-from weft.frontends.flow.variables import Leaf, State, Taken
+from weft.frontends.flow.scope import UNDEFINED, Names, Part, StatementScope
+from weft.frontends.flow.variables import State, Taken, VariableLeaf
 from weft.frontends.regions.bodies import unify
 from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import OuterWrite, Tracer, user_line
@@ -43,7 +43,7 @@ def if_(test: Any, then: Part, otherwise: Part, names: Any) -> None:
     if not is_traced(test):
         (then if test else otherwise)()
         return
-    Choice(test, (otherwise, then), Scope((then, otherwise), Names(*names))).run()
+    Branching(test, (otherwise, then), StatementScope((then, otherwise), Names(*names))).run()
 
 
 def if_expression(test: Any, then: Part, otherwise: Part) -> Any:
@@ -69,10 +69,10 @@ def choose(test: Any, then: Part, otherwise: Part, what: str) -> Any:
     return _emit(chosen, branches, [joined], written)[0]
 
 
-class Choice:
+class Branching:
     """An `if` on a traced condition."""
 
-    def __init__(self, test: Any, parts: Sequence[Part], scope: Scope) -> None:
+    def __init__(self, test: Any, parts: Sequence[Part], scope: StatementScope) -> None:
         self._chosen = truth(test, "the condition of this `if`")
         self._parts = parts
         self._names = names = scope.names
@@ -81,9 +81,9 @@ class Choice:
         self._written = written_arrays(assigned, names)
         live = {*names.live, *names.attributes}
         self._results = [
-            place
-            for place in assigned
-            if place.name in live and not is_written_in_place(place, place.get(), names)
+            slot
+            for slot in assigned
+            if slot.name in live and not is_written_in_place(slot, slot.get(), names)
         ]
         self._saved = Saved(assigned, scope.variables([*names.read, *names.changed]))
 
@@ -92,11 +92,11 @@ class Choice:
         joined = [self._joined(n, branches) for n in range(len(self._results))]
         kept = [one for one in joined if one is not None]
         values = iter(_emit(self._chosen, branches, kept, self._written))
-        for place, one in zip(self._results, joined, strict=True):
+        for slot, one in zip(self._results, joined, strict=True):
             if one is not None:
-                set_place(place, place.get(), next(values))
+                set_slot(slot, slot.get(), next(values))
 
-    def _branches(self) -> list[Traced]:
+    def _branches(self) -> list[TracedPart]:
         while True:
             try:
                 with conditional(str(user_line())), self._saved.frozen():
@@ -106,15 +106,15 @@ class Choice:
                 add_written(self._written, error)
             except HiddenWrite as error:
                 self._saved.restore()
-                self._results += error.places
+                self._results += error.slots
             except BaseException:
                 self._saved.restore()
                 raise
 
-    def _branch(self, part: Part) -> Traced:
+    def _branch(self, part: Part) -> TracedPart:
         made = trace_part(part, self._results, self._written)
         self._saved.require_known(self._results)
-        results = [place.name for place in self._results]
+        results = [slot.name for slot in self._results]
         for name, _, _ in self._saved.altered():
             if name not in results or name not in self._names.changed:
                 raise core.trace_error(
@@ -124,14 +124,14 @@ class Choice:
         self._saved.restore()
         return made
 
-    def _joined(self, number: int, branches: Sequence[Traced]) -> Joined | None:
-        place = self._results[number]
+    def _joined(self, number: int, branches: Sequence[TracedPart]) -> Joined | None:
+        slot = self._results[number]
         states = [branch.states[number] for branch in branches]
-        joined = join(place.name, states, self._names.is_guard)
+        joined = join(slot.name, states, self._names.is_guard)
         if joined is None:
-            place.set(UNDEFINED)
+            slot.set(UNDEFINED)
             note_undefined(
-                place.name,
+                slot.name,
                 "it is assigned only by one branch of an `if` whose condition is traced, "
                 f"{user_line()}; give it a value before the `if`",
             )
@@ -145,7 +145,7 @@ class Joined:
     states: list[Taken]
     types: list[ArrayType | None]
 
-    def dynamic(self, branch: int) -> list[Leaf]:
+    def dynamic(self, branch: int) -> list[VariableLeaf]:
         """The leaves that are results, as one branch has them."""
         pairs = zip(self.states[branch].leaves, self.types, strict=True)
         return [leaf for leaf, type in pairs if type is not None]
@@ -188,7 +188,12 @@ def zeros_like(taken: Taken) -> Taken:
     """What stands for a value that is not read where it is missing."""
     return Taken(
         taken.treedef,
-        tuple([leaf if leaf.type is None else Leaf(leaf.type, leaf.weak) for leaf in taken.leaves]),
+        tuple(
+            [
+                leaf if leaf.type is None else VariableLeaf(leaf.type, leaf.weak)
+                for leaf in taken.leaves
+            ]
+        ),
     )
 
 
@@ -208,7 +213,10 @@ def _different(name: str, taken: Sequence[Taken]) -> TraceError:
 
 
 def _emit(
-    chosen: Value, branches: Sequence[Traced], joined: Sequence[Joined], written: Sequence[Tracer]
+    chosen: Value,
+    branches: Sequence[TracedPart],
+    joined: Sequence[Joined],
+    written: Sequence[Tracer],
 ) -> list[Any]:
     """The op, and the values of the variables after it."""
     types = [type for one in joined for type in one.types if type is not None]

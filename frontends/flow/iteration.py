@@ -74,7 +74,7 @@ class Enumerated:
 
 
 @dataclass(frozen=True)
-class Asked:
+class LoopRequest:
     """An iterable with the user's word on whether it is to be a loop."""
 
     part: Any
@@ -96,12 +96,12 @@ def rolled(iterable: Any) -> Any:
     >>> float(f(2.0))
     6.0
     """
-    return Asked(iterable, True)
+    return LoopRequest(iterable, True)
 
 
 def unrolled(iterable: Any) -> Any:
     """The iterable; a `for` over it is unrolled, however long, where control flow is converted."""
-    return Asked(iterable, False)
+    return LoopRequest(iterable, False)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ _LOOPS: Final = (ast.While, ast.For)
 _Node = TypeVar("_Node", bound=ast.AST)
 
 
-class Guard(ast.If):
+class JumpGuard(ast.If):
     """An `if` that jumps over statements, or of which one branch does: what the other one assigns
     is read under the same condition.
     """
@@ -111,7 +111,7 @@ class _Lowering:
             flags = _flags(lowered, loop) if may_jump else []
             if flags and rest:
                 guarded = self.block(rest, loop)
-                return [*made, _at(Guard(_none_of(flags), guarded, []), rest[0])]
+                return [*made, _at(JumpGuard(_none_of(flags), guarded, []), rest[0])]
         return made
 
     def _divided(
@@ -123,7 +123,7 @@ class _Lowering:
             body += rest
         elif not _exits(orelse):
             orelse += rest
-        return self._statement(_at(Guard(statement.test, body, orelse), statement), loop)
+        return self._statement(_at(JumpGuard(statement.test, body, orelse), statement), loop)
 
     def _statement(self, statement: ast.stmt, loop: _Loop | None) -> list[ast.stmt]:
         if isinstance(statement, ast.Return):
@@ -141,7 +141,7 @@ class _Lowering:
         if not _jumps(statement):
             return [statement]
         if isinstance(statement, ast.If) and (_exits(statement.body) or _exits(statement.orelse)):
-            statement = _at(Guard(statement.test, statement.body, statement.orelse), statement)
+            statement = _at(JumpGuard(statement.test, statement.body, statement.orelse), statement)
         for field in ("body", "orelse", "finalbody"):
             if isinstance(getattr(statement, field, None), list):
                 setattr(statement, field, self._filled(getattr(statement, field), statement, loop))
@@ -172,7 +172,7 @@ class _Lowering:
         made = [*before, statement]
         if orelse and stops:
             inner = self.block(orelse, outer)
-            return [*made, _at(Guard(_none_of(stops), inner, []), orelse[0])]
+            return [*made, _at(JumpGuard(_none_of(stops), inner, []), orelse[0])]
         return made + self.block(orelse, outer)
 
 

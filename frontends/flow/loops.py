@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from weft.compiler.ir.errors import TraceError, WeftError
 from weft.compiler.ir.graph import Constant, Value
-from weft.frontends.flow.branches import Choice
-from weft.frontends.flow.iteration import Asked, Steps, steps
+from weft.frontends.flow.branches import Branching
+from weft.frontends.flow.iteration import LoopRequest, Steps, steps
 from weft.frontends.flow.logic import and_
 from weft.frontends.flow.parts import conditional, conversion_state, is_traced, truth
-from weft.frontends.flow.rolling import Loop
-from weft.frontends.flow.scope import Names, Part, Scope
+from weft.frontends.flow.rolling import RolledLoop
+from weft.frontends.flow.scope import Names, Part, StatementScope
 from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import OuterWrite, Tracer, user_line
 
@@ -52,7 +52,7 @@ def _while(test: Part, body: Part, names: Names, is_sure: bool) -> None:
             raise core.trace_error("the condition of this loop does not depend on what it does")
         return tested
 
-    loop = Loop(Scope((body, test), names), is_sure)
+    loop = RolledLoop(StatementScope((body, test), names), is_sure)
     with conditional(str(user_line())):
         loop.while_loop(goes_on, lambda _: body(), with_number=False)
 
@@ -60,8 +60,8 @@ def _while(test: Part, body: Part, names: Names, is_sure: bool) -> None:
 def for_(iterable: Any, body: Part, more: Part | None, names: Any) -> None:
     """The statement `for item in iterable: body(item)`; `more` says whether to go on."""
     listed = Names(*names)
-    wish = iterable.is_loop if isinstance(iterable, Asked) else None
-    given = iterable.part if isinstance(iterable, Asked) else iterable
+    wish = iterable.is_loop if isinstance(iterable, LoopRequest) else None
+    given = iterable.part if isinstance(iterable, LoopRequest) else iterable
     made = None if wish is False else steps(given)
     if made is None:
         _unrolled(given, None, body, more, listed)
@@ -101,7 +101,7 @@ def _rolled(made: Steps, body: Part, more: Part | None, names: Names) -> None:
     if isinstance(count, int) and count <= 0:
         return
     parts = (body,) if more is None else (body, more)
-    loop = Loop(Scope(parts, names), is_sure=isinstance(count, int))
+    loop = RolledLoop(StatementScope(parts, names), is_sure=isinstance(count, int))
     if more is None and not isinstance(count, Tracer):
         loop.scan(body, made)
         return
@@ -150,5 +150,5 @@ def _rest(made: Steps, done: int) -> Steps:
 
 
 def _guarded(goes_on: Any, body: Part, item: Any, names: Names) -> None:
-    scope = Scope((body,), names._replace(is_guard=True))
-    Choice(goes_on, (lambda: None, lambda: body(item)), scope).run()
+    scope = StatementScope((body,), names._replace(is_guard=True))
+    Branching(goes_on, (lambda: None, lambda: body(item)), scope).run()

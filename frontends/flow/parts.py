@@ -18,8 +18,8 @@ from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import logic
 from weft.frontends.flow import variables
 from weft.frontends.flow.saved import refill
-from weft.frontends.flow.scope import Names, Place
-from weft.frontends.flow.variables import Leaf, State
+from weft.frontends.flow.scope import Names, Slot
+from weft.frontends.flow.variables import State, VariableLeaf
 from weft.frontends.tracing import core
 from weft.frontends.tracing.conversion import Conversion, conversion
 from weft.frontends.tracing.trace import OuterWrite, Trace, Tracer, current_trace
@@ -52,7 +52,7 @@ def truth(value: Any, what: str) -> Value:
 
 
 @dataclass
-class Traced:
+class TracedPart:
     """What tracing a part gave; the trace is still open, so that results can be cast."""
 
     trace: Trace
@@ -61,7 +61,10 @@ class Traced:
     written: list[Value]
 
     def close(
-        self, results: Sequence[Leaf], types: Sequence[ArrayType], more: Sequence[Value] = ()
+        self,
+        results: Sequence[VariableLeaf],
+        types: Sequence[ArrayType],
+        more: Sequence[Value] = (),
     ) -> tuple[Region, list[Value]]:
         """The region with these results and what was written, and what it captured."""
         with self.trace.active():
@@ -74,11 +77,11 @@ class Traced:
 
 def trace_part(
     part: Callable[..., Any],
-    places: Sequence[Place],
+    slots: Sequence[Slot],
     written: Sequence[Tracer],
     trace: Trace | None = None,
     entering: Sequence[Value] | None = None,
-) -> Traced:
+) -> TracedPart:
     """Run a part in a trace of its own; variables are read afterwards. The arrays in `written` are
     arrays of that trace meanwhile, with the values `entering`, or those that they have.
     """
@@ -88,9 +91,9 @@ def trace_part(
         for array, value in zip(written, values, strict=True):
             stack.enter_context(array.moved(trace, value))
         returned = variables.take(part(), trace)
-        states = [variables.take(place.get(), trace) for place in places]
+        states = [variables.take(slot.get(), trace) for slot in slots]
         results = [trace.read(array) for array in written]
-    return Traced(trace, states, returned, results)
+    return TracedPart(trace, states, returned, results)
 
 
 def add_written(written: list[Tracer], error: OuterWrite) -> None:
@@ -100,11 +103,11 @@ def add_written(written: list[Tracer], error: OuterWrite) -> None:
     written.append(error.array)
 
 
-def adopt_arrays(places: Sequence[Place], names: Names) -> None:
+def adopt_arrays(slots: Sequence[Slot], names: Names) -> None:
     """Make NumPy's arrays that a part writes to arrays of the trace."""
-    for place in places:
-        if place.name in names.changed and is_array(place.get()):
-            place.set(adopted(place.get(), place.name))
+    for slot in slots:
+        if slot.name in names.changed and is_array(slot.get()):
+            slot.set(adopted(slot.get(), slot.name))
 
 
 def is_array(value: Any) -> bool:
@@ -128,31 +131,31 @@ def adopted(value: Any, name: str) -> Any:
     return core.wrap(core.lift(value.copy()))
 
 
-def written_arrays(places: Sequence[Place], names: Names) -> list[Tracer]:
+def written_arrays(slots: Sequence[Slot], names: Names) -> list[Tracer]:
     """The arrays that a part writes to as far as its text tells: `x[i] = v` and `x += v`."""
     found: list[Tracer] = []
-    for place in places:
-        value = place.get()
-        if is_written_in_place(place, value, names):
+    for slot in slots:
+        value = slot.get()
+        if is_written_in_place(slot, value, names):
             root = value._family()
             if not any(root is other for other in found):
                 found.append(root)
     return found
 
 
-def is_written_in_place(place: Place, value: Any, names: Names) -> bool:
+def is_written_in_place(slot: Slot, value: Any, names: Names) -> bool:
     """Whether a variable keeps its array, to which a part writes."""
-    is_kept = place.name in names.changed and place.name not in names.rebound
+    is_kept = slot.name in names.changed and slot.name not in names.rebound
     return is_kept and isinstance(value, Tracer) and bool(value.type.shape)
 
 
-def set_place(place: Place, before: Any, value: Any) -> None:
+def set_slot(slot: Slot, before: Any, value: Any) -> None:
     """Give a variable its value after a part; a list or dict that was changed stays the same."""
     is_container = type(before) in (list, dict) and type(before) is type(value)
-    if is_container and place.get() is before:
+    if is_container and slot.get() is before:
         refill(before, value)
     else:
-        place.set(value)
+        slot.set(value)
 
 
 def note_undefined(name: str, reason: str) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 from weft.frontends.flow import names
-from weft.frontends.flow.jumps import Guard, without_jumps
+from weft.frontends.flow.jumps import JumpGuard, without_jumps
 from weft.frontends.flow.liveness import Liveness
 
 RUNTIME: Final = "weft_flow"
@@ -136,7 +136,7 @@ class _Rewriter(ast.NodeTransformer):
         fields: list[Any] = [tuple(sorted(part)) for part in sets]
         has_loop = any(isinstance(n, ast.For | ast.While) for n in names.within(parts))
         size = sum(1 for _ in names.within(parts))
-        listed: Any = (*fields, isinstance(statement, Guard), has_loop, size)
+        listed: Any = (*fields, isinstance(statement, JumpGuard), has_loop, size)
         return ast.Constant(listed)
 
     # --- statements -----------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class _Rewriter(ast.NodeTransformer):
         call = _call("if_", test, _load(then.name), _load(otherwise.name), listed)
         return [then, otherwise, _at(ast.Expr(call), test)]
 
-    def visit_Guard(self, node: Guard) -> list[ast.stmt]:
+    def visit_JumpGuard(self, node: JumpGuard) -> list[ast.stmt]:
         return self.visit_If(node)
 
     def visit_While(self, node: ast.While) -> list[ast.stmt]:

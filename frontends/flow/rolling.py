@@ -23,18 +23,18 @@ from weft.frontends.flow.iteration import Steps
 from weft.frontends.flow.jumps import is_internal
 from weft.frontends.flow.parts import (
     SPELLING,
-    Traced,
+    TracedPart,
     add_written,
     adopt_arrays,
     is_written_in_place,
     note_undefined,
-    set_place,
+    set_slot,
     trace_part,
     written_arrays,
 )
 from weft.frontends.flow.saved import HiddenWrite, Saved
-from weft.frontends.flow.scope import UNDEFINED, Part, Place, Scope
-from weft.frontends.flow.variables import Leaf, State, Taken
+from weft.frontends.flow.scope import UNDEFINED, Part, Slot, StatementScope
+from weft.frontends.flow.variables import State, Taken, VariableLeaf
 from weft.frontends.regions.bodies import unify
 from weft.frontends.tracing import core, tree
 from weft.frontends.tracing.conversion import conversion
@@ -45,18 +45,18 @@ _NUMBER: Final = ArrayType(dtypes.i64)
 
 
 @dataclass
-class Step:
+class TracedStep:
     """A traced step: where its rows go in, and what it adds to lists."""
 
-    made: Traced
+    made: TracedPart
     number: Value | None
     lists: list[str]
 
 
-class Loop:
+class RolledLoop:
     """A loop on its way into the program; `is_sure` says that it has at least one step."""
 
-    def __init__(self, scope: Scope, is_sure: bool) -> None:
+    def __init__(self, scope: StatementScope, is_sure: bool) -> None:
         names = scope.names
         self._names = names
         self._is_sure = is_sure
@@ -65,17 +65,17 @@ class Loop:
         self._written = written_arrays(assigned, names)
         live = {*names.live, *names.attributes}
         kept = [p for p in assigned if not is_written_in_place(p, p.get(), names)]
-        self._carried: list[Place] = [place for place in kept if place.name in live]
-        self._temporary = [place for place in kept if place.name not in live]
+        self._carried: list[Slot] = [slot for slot in kept if slot.name in live]
+        self._temporary = [slot for slot in kept if slot.name not in live]
         self._saved = Saved(assigned, scope.variables([*names.read, *names.changed]))
         self._entry: list[Any] = []
         self._states: list[State] = []
         carried, self._carried = self._carried, []
         self._add_carried(carried)
 
-    def _add_carried(self, places: Sequence[Place]) -> None:
-        values = [place.get() for place in places]
-        self._carried = [*self._carried, *places]
+    def _add_carried(self, slots: Sequence[Slot]) -> None:
+        values = [slot.get() for slot in slots]
+        self._carried = [*self._carried, *slots]
         self._entry += values
         self._states += [variables.take(value, current_trace()) for value in values]
 
@@ -127,7 +127,7 @@ class Loop:
 
     def _stable(
         self, run: Callable[[Any, Any], None], rows: Sequence[ArrayType], with_number: bool
-    ) -> Step:
+    ) -> TracedStep:
         for _ in range(MOST_ATTEMPTS):
             try:
                 with self._saved.frozen():
@@ -140,7 +140,7 @@ class Loop:
                 continue
             except HiddenWrite as error:
                 self._saved.restore()
-                self._add_carried(error.places)
+                self._add_carried(error.slots)
                 continue
             except BaseException:
                 self._saved.restore()
@@ -153,7 +153,7 @@ class Loop:
 
     def _step(
         self, run: Callable[[Any, Any], None], rows: Sequence[ArrayType], with_number: bool
-    ) -> Step:
+    ) -> TracedStep:
         trace = current_trace().nested()
         number = trace.argument(_NUMBER, weak=True) if with_number else None
         entering = self._enter(trace)
@@ -170,29 +170,29 @@ class Loop:
         if number is not None:
             with trace.active():
                 after = add(trace.read(number), core.lift(1))
-        return Step(made, after, grown)
+        return TracedStep(made, after, grown)
 
     def _enter(self, trace: Trace) -> list[Value]:
         """Give the carried variables parameters of a region as values; those of arrays that are
         written to are returned.
         """
-        for place, state in zip(self._carried, self._states, strict=True):
+        for slot, state in zip(self._carried, self._states, strict=True):
             if not isinstance(state, Taken):
-                place.set(UNDEFINED)
+                slot.set(UNDEFINED)
                 continue
             leaves = [
                 leaf.plain if leaf.type is None else trace.argument(leaf.type, weak=leaf.weak)
                 for leaf in state.leaves
             ]
-            place.set(variables.rebuild(state, leaves))
-        for place in self._temporary:
-            place.set(UNDEFINED)
+            slot.set(variables.rebuild(state, leaves))
+        for slot in self._temporary:
+            slot.set(UNDEFINED)
         return [trace.parameter(array.type) for array in self._written]
 
     def _appended(self, grown: list[str]) -> list[Any]:
         """What a step appended to lists, whose names go into `grown`."""
         added: list[Any] = []
-        carried = [place.name for place in self._carried if place.name in self._names.changed]
+        carried = [slot.name for slot in self._carried if slot.name in self._names.changed]
         for name, container, content in self._saved.altered():
             if name in carried:
                 continue
@@ -224,31 +224,31 @@ class Loop:
 
     def _adapted(self, number: int, after: State) -> State:
         """What a variable has to be at the start of a step, by what it is at the end of one."""
-        place, before = self._carried[number], self._states[number]
+        slot, before = self._carried[number], self._states[number]
         if not isinstance(before, Taken):
-            may_start = self._is_sure or is_internal(place.name)
+            may_start = self._is_sure or is_internal(slot.name)
             return zeros_like(after) if isinstance(after, Taken) and may_start else UNDEFINED
         if not isinstance(after, Taken) or after.treedef != before.treedef:
-            raise self._unstable(place, before, after)
+            raise self._unstable(slot, before, after)
         pairs = zip(before.leaves, after.leaves, strict=True)
         leaves = [_adapted_leaf(b, a) for b, a in pairs]
         if any(leaf is None for leaf in leaves):
-            raise self._unstable(place, before, after)
+            raise self._unstable(slot, before, after)
         return Taken(before.treedef, tuple([leaf for leaf in leaves if leaf is not None]))
 
-    def _unstable(self, place: Place, before: Taken, after: State) -> TraceError:
+    def _unstable(self, slot: Slot, before: Taken, after: State) -> TraceError:
         hint = "give it before the loop what it will be, an array of the same structure and shape"
         if isinstance(after, Taken) and after.treedef == before.treedef:
             if _shapes(before) == _shapes(after):
                 hint = f"make the dtypes agree, for example with .astype({_dtype(before)!r})"
         return core.trace_error(
-            f"{place.name} is {before} before a step of this loop and {after} after it; {hint}"
+            f"{slot.name} is {before} before a step of this loop and {after} after it; {hint}"
         )
 
     def _types(self) -> list[ArrayType]:
         return [leaf.type for leaf in self._leaves(self._states) if leaf.type is not None]
 
-    def _leaves(self, states: Sequence[State]) -> list[Leaf]:
+    def _leaves(self, states: Sequence[State]) -> list[VariableLeaf]:
         """The leaves of carried variables that are arrays."""
         return [
             leaf
@@ -270,8 +270,10 @@ class Loop:
         ]
         return values + [current_trace().read(array) for array in self._written]
 
-    def _close(self, step: Step, more: Sequence[Callable[[], Value]]) -> tuple[Region, list[Value]]:
-        numbers = [] if step.number is None else [Leaf(_NUMBER, value=step.number)]
+    def _close(
+        self, step: TracedStep, more: Sequence[Callable[[], Value]]
+    ) -> tuple[Region, list[Value]]:
+        numbers = [] if step.number is None else [VariableLeaf(_NUMBER, value=step.number)]
         with step.made.trace.active():
             outputs = [make() for make in more]
         leaves = [*numbers, *self._leaves(step.made.states)]
@@ -280,21 +282,21 @@ class Loop:
 
     def _finish(self, results: Sequence[Value]) -> None:
         given = iter(results)
-        for place, before, state in zip(self._carried, self._entry, self._states, strict=True):
+        for slot, before, state in zip(self._carried, self._entry, self._states, strict=True):
             if not isinstance(state, Taken):
-                place.set(UNDEFINED)
-                self._explain(place.name)
+                slot.set(UNDEFINED)
+                self._explain(slot.name)
                 continue
             leaves = [
                 leaf.plain if leaf.type is None else core.wrap(next(given), weak=leaf.weak)
                 for leaf in state.leaves
             ]
-            set_place(place, before, variables.rebuild(state, leaves))
+            set_slot(slot, before, variables.rebuild(state, leaves))
         for array, value in zip(self._written, given, strict=True):
             array.assign(value, SPELLING)
-        for place in self._temporary:
-            place.set(UNDEFINED)
-            self._explain(place.name)
+        for slot in self._temporary:
+            slot.set(UNDEFINED)
+            self._explain(slot.name)
 
     def _explain(self, name: str) -> None:
         note_undefined(
@@ -305,7 +307,7 @@ class Loop:
 
     # --- lists ----------------------------------------------------------------------------------
 
-    def _outputs(self, step: Step) -> list[Leaf]:
+    def _outputs(self, step: TracedStep) -> list[VariableLeaf]:
         returned = step.made.returned
         assert isinstance(returned, Taken)
         for leaf in returned.leaves:
@@ -316,7 +318,7 @@ class Loop:
                 )
         return list(returned.leaves)
 
-    def _grow(self, step: Step, stacked: Sequence[Value], count: Any) -> None:
+    def _grow(self, step: TracedStep, stacked: Sequence[Value], count: Any) -> None:
         """Append to lists what the steps have left, item by item; the whole is remembered too."""
         if not step.lists:
             return
@@ -340,15 +342,15 @@ class Loop:
                 state.grown[id(container)] = (container, tuple(items), arrays[0])
 
 
-def _adapted_leaf(before: Leaf, after: Leaf) -> Leaf | None:
+def _adapted_leaf(before: VariableLeaf, after: VariableLeaf) -> VariableLeaf | None:
     if before.type is None:
         return before if variables.same_known([before, after]) else None
     if after.type is None:
         return None
-    type = variables.joined_type([Leaf(before.type, before.weak), after])
+    type = variables.joined_type([VariableLeaf(before.type, before.weak), after])
     if type is None or (not before.weak and type != before.type):
         return None
-    return Leaf(type, before.weak and after.weak)
+    return VariableLeaf(type, before.weak and after.weak)
 
 
 def _kind(state: State) -> Any:

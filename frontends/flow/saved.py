@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.compiler.ir.errors import TraceError
-from weft.frontends.flow.scope import UNDEFINED, AttributePlace, CellPlace, Place
+from weft.frontends.flow.scope import UNDEFINED, AttributeSlot, CellSlot, Slot
 from weft.frontends.tracing.trace import Tracer, user_line
 
 MOST_LOOKED_AT: Final = 2000  # values
@@ -26,21 +26,21 @@ _LIBRARIES: Final = ("weft.", "numpy", "builtins", "functools")
 class HiddenWrite(Exception):
     """Attributes and variables that a part has assigned, though its text does not show it."""
 
-    def __init__(self, places: list[Place]) -> None:
+    def __init__(self, slots: list[Slot]) -> None:
         super().__init__()
-        self.places = places
+        self.slots = slots
 
 
 class Saved:
     """What variables held when this was made, and all that can be reached from them."""
 
-    def __init__(self, assigned: Sequence[Place], read: Sequence[Place]) -> None:
-        self._values = [(place, place.get()) for place in assigned]
+    def __init__(self, assigned: Sequence[Slot], read: Sequence[Slot]) -> None:
+        self._values = [(slot, slot.get()) for slot in assigned]
         self.containers: list[tuple[str, Any, Any]] = []
         self._arrays: list[np.ndarray[Any, Any]] = []
         self._objects: list[tuple[str, Any, dict[str, Any]]] = []
-        self._cells: list[tuple[CellPlace, Any]] = []
-        self._look_at([(place.name, place.get()) for place in read])
+        self._cells: list[tuple[CellSlot, Any]] = []
+        self._look_at([(slot.name, slot.get()) for slot in read])
 
     def _look_at(self, values: list[tuple[str, Any]]) -> None:
         seen: set[int] = set()
@@ -56,9 +56,9 @@ class Saved:
                 self._arrays.append(value)
             elif isinstance(value, FunctionType):
                 cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
-                places = [CellPlace(variable, cell) for variable, cell in cells]
-                self._cells += [(place, place.get()) for place in places]
-                queue += [(place.name, place.get()) for place in places]
+                slots = [CellSlot(variable, cell) for variable, cell in cells]
+                self._cells += [(slot, slot.get()) for slot in slots]
+                queue += [(slot.name, slot.get()) for slot in slots]
                 continue
             elif has_state(value):
                 self._objects.append((name, value, dict(vars(value))))
@@ -86,27 +86,27 @@ class Saved:
 
     def restore(self) -> None:
         """Put everything back."""
-        for place, value in (*self._values, *self._cells):
-            place.set(value)
+        for slot, value in (*self._values, *self._cells):
+            slot.set(value)
         for _, container, content in self.containers:
             refill(container, content)
         for _, owner, content in self._objects:
             refill(vars(owner), content)
 
-    def require_known(self, known: Sequence[Place]) -> None:
+    def require_known(self, known: Sequence[Slot]) -> None:
         """Raise `HiddenWrite` if something else was assigned than these places."""
-        known = [*known, *[place for place, _ in self._values]]
-        cells: list[CellType] = [place.cell for place in known if isinstance(place, CellPlace)]
-        found: list[Place] = []
-        for place, value in self._cells:
-            if place.get() is not value and not any(place.cell is cell for cell in cells):
-                found.append(place)
-                cells.append(place.cell)
+        known = [*known, *[slot for slot, _ in self._values]]
+        cells: list[CellType] = [slot.cell for slot in known if isinstance(slot, CellSlot)]
+        found: list[Slot] = []
+        for slot, value in self._cells:
+            if slot.get() is not value and not any(slot.cell is cell for cell in cells):
+                found.append(slot)
+                cells.append(slot.cell)
         for name, owner, content in self._objects:
             for key in {**content, **vars(owner)}:
                 is_same = content.get(key, UNDEFINED) is vars(owner).get(key, UNDEFINED)
                 if not is_same and not _is_known(owner, key, known):
-                    found.append(AttributePlace(f"{name}.{key}", owner, key))
+                    found.append(AttributeSlot(f"{name}.{key}", owner, key))
         if found:
             raise HiddenWrite(found)
 
@@ -115,10 +115,10 @@ class Saved:
         return [part for part in self.containers if not _same_items(part[1], part[2])]
 
 
-def _is_known(owner: Any, attribute: str, known: Sequence[Place]) -> bool:
+def _is_known(owner: Any, attribute: str, known: Sequence[Slot]) -> bool:
     return any(
-        isinstance(place, AttributePlace) and place.owner is owner and place.attribute == attribute
-        for place in known
+        isinstance(slot, AttributeSlot) and slot.owner is owner and slot.attribute == attribute
+        for slot in known
     )
 
 

@@ -40,7 +40,7 @@ class Names(NamedTuple):
     size: int
 
 
-class Place(Protocol):
+class Slot(Protocol):
     """A variable."""
 
     @property
@@ -52,7 +52,7 @@ class Place(Protocol):
 
 
 @record
-class CellPlace:
+class CellSlot:
     """A variable of the user's function."""
 
     name: str
@@ -72,7 +72,7 @@ class CellPlace:
 
 
 @record
-class GlobalPlace:
+class GlobalSlot:
     """A global that the user's function declares to be one."""
 
     name: str
@@ -89,7 +89,7 @@ class GlobalPlace:
 
 
 @record
-class AttributePlace:
+class AttributeSlot:
     """An attribute of an object that a variable holds."""
 
     name: str
@@ -106,7 +106,7 @@ class AttributePlace:
             delattr(self.owner, self.attribute)
 
 
-class Scope:
+class StatementScope:
     """The variables that the parts of one statement share."""
 
     def __init__(self, parts: Sequence[Part], names: Names) -> None:
@@ -118,23 +118,23 @@ class Scope:
             self._globals = part.__globals__
             self._cells.update(zip(code.co_freevars, part.__closure__ or (), strict=True))
 
-    def find(self, name: str) -> Place:
+    def find(self, name: str) -> Slot:
         """The place of a variable."""
         cell = self._cells.get(name)
-        return GlobalPlace(name, self._globals) if cell is None else CellPlace(name, cell)
+        return GlobalSlot(name, self._globals) if cell is None else CellSlot(name, cell)
 
-    def variables(self, names: Sequence[str]) -> list[Place]:
+    def variables(self, names: Sequence[str]) -> list[Slot]:
         """The variables of these names that the parts share with the function around them."""
-        return [CellPlace(name, self._cells[name]) for name in names if name in self._cells]
+        return [CellSlot(name, self._cells[name]) for name in names if name in self._cells]
 
-    def assigned(self) -> list[Place]:
+    def assigned(self) -> list[Slot]:
         """What the statement may bind: variables, globals, attributes of objects."""
         bound = dict.fromkeys([*self.names.rebound, *self.names.changed])
         found = [self.find(name) for name in bound]
-        return found + [place for name in self.names.attributes for place in self._attribute(name)]
+        return found + [slot for name in self.names.attributes for slot in self._attribute(name)]
 
-    def _attribute(self, name: str) -> list[Place]:
+    def _attribute(self, name: str) -> list[Slot]:
         variable, _, attribute = name.partition(".")
         owner = self.find(variable).get()
         is_object = owner is not UNDEFINED and hasattr(owner, "__dict__")
-        return [AttributePlace(name, owner, attribute)] if is_object else []
+        return [AttributeSlot(name, owner, attribute)] if is_object else []

@@ -22,7 +22,7 @@ from weft.frontends.tracing.trace import Trace, Tracer, current_trace
 
 
 @record
-class Leaf:
+class VariableLeaf:
     """A part of a variable's value: an array of a type, or `plain`, which is known.
 
     A Python number is both: it has a type, and a value while it is the same on all ways. What has
@@ -58,7 +58,7 @@ class Taken:
     """The value of a variable, taken apart."""
 
     treedef: tree.TreeDef
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[VariableLeaf, ...]
 
     def __str__(self) -> str:
         if self.treedef.num_nodes == 1 and self.leaves:
@@ -86,21 +86,21 @@ def take(value: Any, trace: Trace) -> State:
     return Taken(treedef, tuple([_leaf(leaf, trace) for leaf in leaves]))
 
 
-def _leaf(leaf: Any, trace: Trace) -> Leaf:
+def _leaf(leaf: Any, trace: Trace) -> VariableLeaf:
     if isinstance(leaf, Tracer):
-        return Leaf(leaf.type, leaf.weak, trace.read(leaf))
+        return VariableLeaf(leaf.type, leaf.weak, trace.read(leaf))
     if isinstance(leaf, np.ndarray | np.generic) and is_supported(leaf.dtype):
         value = trace.lift(leaf)
-        return Leaf(value.type, False, value)
+        return VariableLeaf(value.type, False, value)
     if isinstance(leaf, bool | int | float | complex):
         value = trace.lift(leaf)
-        return Leaf(value.type, not isinstance(leaf, bool), None, leaf)
+        return VariableLeaf(value.type, not isinstance(leaf, bool), None, leaf)
     if isinstance(leaf, Dim):
-        return Leaf(trace.lift(leaf).type, True, None, leaf)
-    return Leaf(None, plain=leaf)
+        return VariableLeaf(trace.lift(leaf).type, True, None, leaf)
+    return VariableLeaf(None, plain=leaf)
 
 
-def same_known(leaves: Sequence[Leaf]) -> bool:
+def same_known(leaves: Sequence[VariableLeaf]) -> bool:
     """Whether all leaves are known, and the same."""
     first = leaves[0]
     return first.is_known and all(
@@ -120,7 +120,7 @@ def _is_same(one: Any, other: Any) -> bool:
     return False
 
 
-def joined_type(leaves: Sequence[Leaf]) -> ArrayType | None:
+def joined_type(leaves: Sequence[VariableLeaf]) -> ArrayType | None:
     """The type that all leaves can be cast to as NumPy would cast numbers; None if there is none.
 
     Arrays have to agree; numbers take the dtype of what they meet.

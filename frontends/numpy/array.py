@@ -26,17 +26,17 @@ from weft.frontends.numpy.functions.axis_ops import as_value
 from weft.frontends.numpy.functions.namespace import BY_NUMPY, GENERALISED, MAIN
 from weft.frontends.numpy.functions.refusals import attribute_refusal, refusal
 from weft.frontends.numpy.functions.ufuncs import apply_operator, apply_ufunc, emitter
-from weft.frontends.numpy.masked import indexing as choosing
+from weft.frontends.numpy.masked import indexing as masked_indexing
 from weft.frontends.numpy.masked.array import positions, rows_of
 from weft.frontends.numpy.ufunc_methods import apply_ufunc_method, write_into
-from weft.frontends.numpy.updates import Updates
+from weft.frontends.numpy.updates import TracedUpdates
 from weft.frontends.numpy.views import Viewed
 from weft.frontends.tracing import core, tree
 from weft.frontends.tracing.conversion import conversion
 from weft.frontends.tracing.hints import (
     CONVERTED,
     INTO_NUMPY,
-    array_asked_for,
+    array_needed_by,
     describe,
     is_store,
     statement_at,
@@ -59,7 +59,7 @@ _IN_PLACE: Final = frozenset(
 )
 """NumPy functions that write to their first argument."""
 
-_PLACES: Final[Mapping[str, Callable[[Any], Any]]] = {
+_POSITIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "nonzero": positions,
     "where": positions,
     "flatnonzero": lambda a: positions(a.reshape(-1))[0],
@@ -73,7 +73,7 @@ _OPERANDS: Final = (Tracer, np.ndarray, np.generic, bool, int, float, complex, D
 def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def method(self: TracedArray, other: Any) -> Any:
         if not isinstance(other, _OPERANDS):
-            return _in_its_way(ufunc, self, other)
+            return _by_the_other_operand(ufunc, self, other)
         return located(apply_operator, ufunc, self, other)
 
     return method
@@ -82,7 +82,7 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def method(self: TracedArray, other: Any) -> Any:
         if not isinstance(other, _OPERANDS):
-            return _in_its_way(ufunc, other, self)
+            return _by_the_other_operand(ufunc, other, self)
         return located(apply_operator, ufunc, other, self)
 
     return method
@@ -94,9 +94,13 @@ def _yields_to(operand: Any) -> bool:
     return priority > TracedArray.__array_priority__ or tree.is_scipy(operand)
 
 
-def _in_its_way(ufunc: np.ufunc, *operands: Any) -> Any:
+def _by_the_other_operand(ufunc: np.ufunc, *operands: Any) -> Any:
     """An operator with something that is no array to us."""
-    return ufunc(*map(tree.as_own, operands)) if any(map(_yields_to, operands)) else NotImplemented
+    return (
+        ufunc(*map(tree.as_sparse_array, operands))
+        if any(map(_yields_to, operands))
+        else NotImplemented
+    )
 
 
 def _in_place(ufunc: np.ufunc, symbol: str) -> Callable[[Any, Any], Any]:
@@ -239,8 +243,8 @@ class TracedArray(Viewed):
     # --- indexing ---
 
     def __getitem__(self, key: Any) -> Any:
-        if choosing.is_choosing(key):
-            return located(choosing.chosen, self, key)
+        if masked_indexing.is_masked_key(key):
+            return located(masked_indexing.select, self, key)
         value = located(indexing.getitem, self, key)
         if not _is_basic(key) or not value.type.shape:
             return current_trace().wrap(value)
@@ -252,16 +256,16 @@ class TracedArray(Viewed):
 
     def __setitem__(self, key: Any, new: ArrayLike) -> None:
         self._require_writable(f"x = x.at[{_key_text(key)}].set(...)")
-        write = choosing.written if choosing.is_choosing(key) else indexing.update
+        write = masked_indexing.written if masked_indexing.is_masked_key(key) else indexing.update
         value = located(write, self, key, new)
         self.assign(value, f"x = x.at[{_key_text(key)}].set(...)")
 
     @property
-    def at(self) -> Updates:
+    def at(self) -> TracedUpdates:
         """Functional updates: `x.at[i].set(v)` is `x` with `x[i]` replaced; also add, multiply,
         min, max, ...
         """
-        return Updates(self)
+        return TracedUpdates(self)
 
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
@@ -336,8 +340,13 @@ class TracedArray(Viewed):
                 f"numpy.{name} writes to a NumPy array from inside a trace; make it with "
                 f"weft.numpy.zeros or np.zeros_like(x), or use the result of weft.numpy.{name}"
             )
-        if name in _PLACES and len(args) == 1 and not kwargs and isinstance(args[0], TracedArray):
-            return located(_PLACES[name], args[0])
+        if (
+            name in _POSITIONS
+            and len(args) == 1
+            and not kwargs
+            and isinstance(args[0], TracedArray)
+        ):
+            return located(_POSITIONS[name], args[0])
         base = args[0] if args and isinstance(args[0], TracedArray) else None
         if base is not None and name in views.FUNCTIONS:
             view_by = functools.partial(base.view_by, ours, name)
@@ -406,7 +415,7 @@ class TracedArray(Viewed):
                 # What is a mere object to NumPy, SciPy leaves to its own operator.
                 return np.empty((), object)
             self._refuse("an operator of SciPy's sparse array", "wf.sparse.asarray(S) in its place")
-        self._refuse(*array_asked_for(user_line(), asking))
+        self._refuse(*array_needed_by(user_line(), asking))
 
     def _refuse(self, what: str, instead: str) -> NoReturn:
         trace = find_trace()
@@ -480,12 +489,12 @@ class TracedArray(Viewed):
 
     def __matmul__(self, other: Any) -> Any:
         if _yields_to(other):
-            return _in_its_way(np.matmul, self, other)
+            return _by_the_other_operand(np.matmul, self, other)
         return located(MAIN["matmul"], self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
         if _yields_to(other):
-            return _in_its_way(np.matmul, other, self)
+            return _by_the_other_operand(np.matmul, other, self)
         return located(MAIN["matmul"], other, self)
 
     def __imatmul__(self, other: Any) -> Any:

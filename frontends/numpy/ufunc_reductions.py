@@ -76,9 +76,9 @@ def _loop_dtype(ufunc: np.ufunc, value: Value, dtype: Any) -> DType:
     """The dtype in which NumPy reduces: that of the operand, unless the ufunc has none for it."""
     own = value.type.dtype
     wanted = own if dtype is None else dtypes.dtype(dtype)
-    asked = dtypes.f32 if wanted is dtypes.bf16 else wanted
+    with_control_flow = dtypes.f32 if wanted is dtypes.bf16 else wanted
     try:
-        made, _, _ = ufunc.resolve_dtypes((None, asked.numpy, None), reduction=True)
+        made, _, _ = ufunc.resolve_dtypes((None, with_control_flow.numpy, None), reduction=True)
     except TypeError:
         raise DTypeError(f"numpy.{ufunc.__name__} does not reduce {wanted}") from None
     return wanted if wanted is dtypes.bf16 else dtypes.dtype(made)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from weft.frontends.numpy.array import TracedArray
 
 
-class Updates:
+class TracedUpdates:
     """`x.at`: index it, then choose what happens to the elements; the result is a new array."""
 
     __slots__ = ("_array", "_key")
@@ -23,8 +23,8 @@ class Updates:
         self._array = array
         self._key = key
 
-    def __getitem__(self, key: Any) -> Updates:
-        return Updates(self._array, key)
+    def __getitem__(self, key: Any) -> TracedUpdates:
+        return TracedUpdates(self._array, key)
 
     def _apply(self, kind: str, new: ArrayLike, mode: str) -> Any:
         return current_trace().wrap(

@@ -18,7 +18,7 @@ from weft.compiler.ir.types import Shape
 from weft.compiler.ops.conversion import bitcast, complex_, imag, real
 from weft.frontends.numpy.functions import manipulation
 from weft.frontends.tracing import core
-from weft.frontends.tracing.trace import Tracer, View, current_trace, located, user_line
+from weft.frontends.tracing.trace import Tracer, TracerView, current_trace, located, user_line
 
 _PERMUTATIONS: Final = frozenset(
     ("transpose", "swapaxes", "moveaxis", "rollaxis", "matrix_transpose")
@@ -215,7 +215,7 @@ class Viewed(Tracer):
             value = get(trace.read(self))
         if not self.type.shape:
             put, certain = None, False  # a view of a rank-0 array, a copy of a scalar
-        view = View(self, get, put, certain)
+        view = TracerView(self, get, put, certain)
         return trace.make_tracer(trace, value, weak=self.weak, view=view, owner=self._owner)
 
 

@@ -13,9 +13,9 @@ from weft.compiler.ir.errors import ArgumentError, ShapeError
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import ArrayType, format_shape
 from weft.compiler.transforms import derive
-from weft.frontends.regions.closures import Arguments, apply_region, close, flatten_arguments
+from weft.frontends.regions.closures import FlatArguments, apply_region, close, flatten_arguments
 from weft.frontends.tracing import core, tree
-from weft.frontends.tracing.arguments import Leaf, parameter_names
+from weft.frontends.tracing.arguments import ArgumentLeaf, parameter_names
 from weft.frontends.tracing.caller import caller_location
 from weft.frontends.tracing.trace import current_trace
 
@@ -47,7 +47,7 @@ def batched(
 
 def apply_batched(
     function: Callable[..., Any],
-    arguments: Arguments,
+    arguments: FlatArguments,
     axes: Sequence[int | None],
     size: Size,
     out_axes: Any,
@@ -113,7 +113,7 @@ def _broadcast_prefix(prefix: Any, treedef: tree.TreeDef, name: str) -> list[int
         ) from None
 
 
-def _normal(axis: int | None, leaf: Leaf) -> int | None:
+def _normal(axis: int | None, leaf: ArgumentLeaf) -> int | None:
     if axis is None:
         return None
     rank = leaf.type.rank
@@ -126,7 +126,7 @@ def _normal(axis: int | None, leaf: Leaf) -> int | None:
     return axis % rank
 
 
-def _batch_size(leaves: Sequence[Leaf], axes: Sequence[int | None], name: str) -> Size:
+def _batch_size(leaves: Sequence[ArgumentLeaf], axes: Sequence[int | None], name: str) -> Size:
     sizes = [
         (leaf, leaf.type.shape[axis])
         for leaf, axis in zip(leaves, axes, strict=True)

@@ -17,7 +17,7 @@ from weft.frontends.tracing.trace import ArrayLike, Trace, Tracer, current_trace
 
 
 @record
-class Body:
+class TracedBody:
     """A traced function that is not closed yet: its results can still be cast."""
 
     name: str
@@ -44,7 +44,7 @@ def trace_body(
     types: Sequence[tuple[ArrayType, bool]],
     owner: str = "",
     n_free: int = 0,
-) -> Body:
+) -> TracedBody:
     """Trace a function on arguments whose leaves get the given types.
 
     With an `owner`, the leaves after the first `n_free` are not to be written to in place: the
@@ -60,7 +60,7 @@ def trace_body(
         returned = prepared(function)(*tree.unflatten(treedef, tracers))
         leaves, out_tree = tree.flatten(returned)
         results = [leaf if isinstance(leaf, Tracer) else lift_leaf(leaf, trace) for leaf in leaves]
-    return Body(function_name(function), trace, results, out_tree)
+    return TracedBody(function_name(function), trace, results, out_tree)
 
 
 def lift_leaf(leaf: ArrayLike, trace: Trace) -> Tracer:

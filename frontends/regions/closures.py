@@ -17,7 +17,7 @@ from weft.compiler.ir.types import ArrayType
 from weft.compiler.ir.walk import inline
 from weft.compiler.record import record
 from weft.frontends.tracing import tree
-from weft.frontends.tracing.arguments import Leaf, describe_leaf, function_name
+from weft.frontends.tracing.arguments import ArgumentLeaf, describe_leaf, function_name
 from weft.frontends.tracing.conversion import prepared
 from weft.frontends.tracing.function import lift_results
 from weft.frontends.tracing.trace import Trace, Tracer, find_trace
@@ -38,22 +38,24 @@ class Closure:
 
 
 @record
-class Arguments:
+class FlatArguments:
     """Positional arguments, flattened: leaves, their types, which argument each is in, and which
     derivatives leave alone.
     """
 
     values: list[Any]
-    leaves: list[Leaf]
+    leaves: list[ArgumentLeaf]
     treedef: tree.TreeDef
     argument_of: list[int]
     constant: tuple[bool, ...]
 
 
-def flatten_arguments(function: str, names: Sequence[str], arguments: Sequence[Any]) -> Arguments:
+def flatten_arguments(
+    function: str, names: Sequence[str], arguments: Sequence[Any]
+) -> FlatArguments:
     """Take positional arguments apart; raises ArgumentError for a leaf that is no array."""
     values: list[Any] = []
-    leaves: list[Leaf] = []
+    leaves: list[ArgumentLeaf] = []
     argument_of: list[int] = []
     for number, argument in enumerate(arguments):
         own, paths, _ = tree.flatten_with_names(argument)
@@ -64,7 +66,7 @@ def flatten_arguments(function: str, names: Sequence[str], arguments: Sequence[A
             values.append(value)
             argument_of.append(number)
     _, treedef = tree.flatten(tuple(arguments))
-    return Arguments(values, leaves, treedef, argument_of, tree.constant_leaves(treedef))
+    return FlatArguments(values, leaves, treedef, argument_of, tree.constant_leaves(treedef))
 
 
 def close(

@@ -19,7 +19,14 @@ from weft.compiler.ir.graph import Parameter, Value
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import control, conversion, shape
 from weft.compiler.ops.arithmetic import add
-from weft.frontends.regions.bodies import Body, lift_all, trace_body, unify, values_of, wrapped
+from weft.frontends.regions.bodies import (
+    TracedBody,
+    lift_all,
+    trace_body,
+    unify,
+    values_of,
+    wrapped,
+)
 from weft.frontends.tracing import core, tree
 from weft.frontends.tracing.arguments import function_name
 from weft.frontends.tracing.spec import spec
@@ -85,7 +92,7 @@ def _switch(
     return wrapped(results, bodies[0].out_tree)
 
 
-def _common_types(bodies: Sequence[Body], names: Sequence[str]) -> list[ArrayType]:
+def _common_types(bodies: Sequence[TracedBody], names: Sequence[str]) -> list[ArrayType]:
     first = bodies[0]
     for body, name in zip(bodies[1:], names[1:], strict=True):
         if body.out_tree != first.out_tree:
@@ -151,7 +158,7 @@ def while_loop(
     return wrapped(results, treedef)
 
 
-def _require_predicate(body: Body) -> None:
+def _require_predicate(body: TracedBody) -> None:
     types = body.types
     if len(types) != 1 or types[0].shape or not types[0].dtype.is_bool:
         listed = ", ".join([str(type) for type in types])
@@ -277,7 +284,7 @@ def _stable_carry(
     treedef: tree.TreeDef,
     name: str,
     row: Any = None,
-) -> tuple[list[ArrayType], Body]:
+) -> tuple[list[ArrayType], TracedBody]:
     """Trace a body so that the carry keeps its types; a carry that starts as a Python scalar adapts
     to the body.
     """
@@ -303,7 +310,7 @@ def _stable_carry(
     return [type for type, _ in types], body
 
 
-def _carry_results(body: Body, treedef: tree.TreeDef, name: str) -> list[Tracer]:
+def _carry_results(body: TracedBody, treedef: tree.TreeDef, name: str) -> list[Tracer]:
     children = body.out_tree.children() if body.out_tree.num_children == 2 else []
     if len(children) != 2 or body.out_tree.type is not tuple:
         raise core.trace_error(

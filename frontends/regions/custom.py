@@ -11,7 +11,7 @@ from weft.compiler.ir.errors import ArgumentError, ShapeError
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import arithmetic, control, conversion
-from weft.frontends.regions.bodies import Body, trace_body, unify
+from weft.frontends.regions.bodies import TracedBody, trace_body, unify
 from weft.frontends.regions.closures import flatten_arguments
 from weft.frontends.tracing import core, tree
 from weft.frontends.tracing.arguments import parameter_names
@@ -106,7 +106,7 @@ class CustomJvp(_Custom):
         results = control.custom_jvp.emit(*values, regions=regions)
         return self._wrap(results, primal.out_tree)
 
-    def _checked(self, ruled: Body, primal: Body) -> Body:
+    def _checked(self, ruled: TracedBody, primal: TracedBody) -> TracedBody:
         """The tangents of floating-point results from the rule; raises if they do not fit."""
         parts = ruled.out_tree.children() if ruled.out_tree.num_children == 2 else []
         if len(parts) != 2 or parts[0] != primal.out_tree:
@@ -120,7 +120,7 @@ class CustomJvp(_Custom):
         values, tangents = ruled.results[:count], ruled.results[count:]
         kept = _match(tangents, primal.types, f"the tangent from the jvp rule of {self.name}")
         _match(values, primal.types, f"the value from the jvp rule of {self.name}")
-        return Body(ruled.name, ruled.trace, kept, ruled.out_tree)
+        return TracedBody(ruled.name, ruled.trace, kept, ruled.out_tree)
 
 
 def _match(given: Sequence[Tracer], types: Sequence[ArrayType], what: str) -> list[Tracer]:
@@ -195,7 +195,7 @@ class CustomVjp(_Custom):
         assert self.forward is not None
         return self.forward(*args)
 
-    def _checked_forward(self, forward: Body, primal: Body) -> Body:
+    def _checked_forward(self, forward: TracedBody, primal: TracedBody) -> TracedBody:
         parts = forward.out_tree.children() if forward.out_tree.num_children == 2 else []
         if len(parts) != 2 or parts[0] != primal.out_tree:
             raise ArgumentError(
@@ -215,10 +215,10 @@ class CustomVjp(_Custom):
         self,
         args: Sequence[Any],
         types: Sequence[ArrayType],
-        primal: Body,
+        primal: TracedBody,
         residual_tree: tree.TreeDef,
         given: Sequence[ArrayType],
-    ) -> Body:
+    ) -> TracedBody:
         n_residuals = residual_tree.num_leaves
 
         def rule(*leaves: Any) -> list[Any]:

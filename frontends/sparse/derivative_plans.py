@@ -22,10 +22,10 @@ from weft.compiler.transforms.sparsity import jacobian_pattern
 from weft.frontends.api.gradients import grad
 from weft.frontends.api.jit import jit
 from weft.frontends.eager.anywhere import start_trace
-from weft.frontends.regions.closures import Arguments, close
+from weft.frontends.regions.closures import FlatArguments, close
 from weft.frontends.sparse.derivative_recipes import Recipe, after_gathers, ranges
 from weft.frontends.tracing import tree
-from weft.frontends.tracing.arguments import Leaf
+from weft.frontends.tracing.arguments import ArgumentLeaf
 from weft.frontends.tracing.caller import caller_location
 from weft.frontends.tracing.trace import find_trace
 
@@ -34,7 +34,7 @@ Structure = Callable[[Sequence[Any]], Any]
 
 
 @dataclass(frozen=True)
-class Block:
+class DerivativeBlock:
     """The derivative of one result by one argument: a matrix with its positions, and the number of
     each of its entries among those of the whole pattern.
     """
@@ -57,7 +57,7 @@ class Block:
         return made
 
 
-class Plan:
+class DerivativePlan:
     """What is known for one kind of arguments: the pattern, how to compute it, and its parts.
 
     Rows are the elements of all results one after the other, columns those of the marked leaves.
@@ -67,7 +67,7 @@ class Plan:
     def __init__(
         self,
         function: Callable[..., Any],
-        arguments: Arguments,
+        arguments: FlatArguments,
         marked: Sequence[bool],
         of_arguments: Structure,
         *,
@@ -96,7 +96,7 @@ class Plan:
         self._analyse(arguments, of_arguments)
         self._run = jit(self._entries)
 
-    def _analyse(self, arguments: Arguments, of_arguments: Structure) -> None:
+    def _analyse(self, arguments: FlatArguments, of_arguments: Structure) -> None:
         leaves = [leaf for leaf, free in zip(arguments.leaves, self.free, strict=True) if free]
         closure = close(
             start_trace(find_trace()),
@@ -121,7 +121,7 @@ class Plan:
         self.blocks = self._blocks()
         self._arrange(closure.out_tree, of_arguments)
 
-    def _blocks(self) -> list[Block]:
+    def _blocks(self) -> list[DerivativeBlock]:
         """The parts of the pattern by result and argument, row by row."""
         from scipy import sparse
 
@@ -135,7 +135,7 @@ class Plan:
                 found = part.data
                 part.data = np.ones(part.nnz, np.bool_)
                 part.has_canonical_format  # noqa: B018 - looks, so that no copy has to
-                blocks.append(Block(part, found, _stored_dtype(type)))
+                blocks.append(DerivativeBlock(part, found, _stored_dtype(type)))
         return blocks
 
     def _arrange(self, out_tree: tree.TreeDef, of_arguments: Structure) -> None:
@@ -197,13 +197,13 @@ class Plan:
         return [picked(block.numbers).astype(block.dtype) for block in self.blocks]
 
 
-def _is_free(leaf: Leaf, value: Any) -> bool:
+def _is_free(leaf: ArgumentLeaf, value: Any) -> bool:
     """Whether an argument's numbers leave the pattern as it is: floats, and what is only a spec."""
     return leaf.type.dtype.is_inexact or isinstance(value, ArrayType)
 
 
 def _of_free(
-    function: Callable[..., Any], arguments: Arguments, fixed: Mapping[int, Any]
+    function: Callable[..., Any], arguments: FlatArguments, fixed: Mapping[int, Any]
 ) -> Callable[..., Any]:
     """The function of the free leaves of its arguments, the others as they are now."""
 

@@ -17,7 +17,7 @@ from weft.compiler.ir.types import ArrayType, Shape
 from weft.compiler.transforms.colouring import Colouring
 from weft.frontends.api.differentiation import chosen_arguments, marked_leaves, require_whole
 from weft.frontends.regions.closures import flatten_arguments
-from weft.frontends.sparse.derivative_plans import Plan
+from weft.frontends.sparse.derivative_plans import DerivativePlan
 from weft.frontends.tracing import tree
 from weft.frontends.tracing.arguments import parameter_names
 from weft.frontends.tracing.caller import caller_location
@@ -122,7 +122,7 @@ class SparseDerivative:
     def _what(self) -> str:
         return "sparse_hessian" if self.is_hessian else "sparse_jacobian"
 
-    def _planned(self, args: Sequence[Any]) -> tuple[list[Any], Plan]:
+    def _planned(self, args: Sequence[Any]) -> tuple[list[Any], DerivativePlan]:
         """The leaves of the arguments, and the plan for such, made when they are first met."""
         if find_trace() is not None:
             raise TraceError(
@@ -142,7 +142,7 @@ class SparseDerivative:
             self._known = (known, *others[: CACHE_SIZE - 1])
         return values, known[1]
 
-    def _plan(self, args: Sequence[Any]) -> Plan:
+    def _plan(self, args: Sequence[Any]) -> DerivativePlan:
         name = getattr(self.function, "__name__", type(self.function).__name__)
         arguments = flatten_arguments(name, parameter_names(self.function), args)
         chosen = chosen_arguments(self.argnums, len(args), self.function)
@@ -158,11 +158,13 @@ class SparseDerivative:
                 structured.append(tree.unflatten(tree.flatten(args[number])[1], own))
             return structured[0] if isinstance(self.argnums, int) else tuple(structured)
 
-        return Plan(self.function, arguments, marked, of_arguments, is_hessian=self.is_hessian)
+        return DerivativePlan(
+            self.function, arguments, marked, of_arguments, is_hessian=self.is_hessian
+        )
 
 
 Kind = tuple[np.dtype[Any], Shape] | type | ArrayType
-Known = tuple[list[Any], Plan]
+Known = tuple[list[Any], DerivativePlan]
 
 
 def _kind(value: Any) -> Kind:

@@ -23,7 +23,7 @@ from weft.frontends.tracing.scalars import lost_meaning, scalar_dtype
 
 
 @record
-class Leaf:
+class ArgumentLeaf:
     """One array argument: its name, its type, and whether it came as a Python scalar."""
 
     name: str
@@ -37,7 +37,7 @@ class Call:
     `static`.
     """
 
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[ArgumentLeaf, ...]
     values: tuple[Any, ...]
     treedef: tree.TreeDef
     static: tuple[tuple[int | str, Any], ...]
@@ -50,11 +50,11 @@ class Call:
     def key(self) -> tuple[Any, ...]:
         """What a trace depends on."""
         kinds = tuple([(leaf.type, leaf.weak) for leaf in self.leaves])
-        static = tuple([(place, tree.told_apart(value)) for place, value in self.static])
+        static = tuple([(place, tree.distinct_key(value)) for place, value in self.static])
         return self.treedef, kinds, static
 
 
-class Signature:
+class FunctionSignature:
     """The parameters of a Python function: which are static, and what the others are called."""
 
     def __init__(
@@ -107,7 +107,7 @@ class Signature:
     def argument_name(self, number: int) -> str:
         return self.names[number] if number < len(self.names) else f"args.{number}"
 
-    def _leaf(self, path: str, value: Any) -> Leaf:
+    def _leaf(self, path: str, value: Any) -> ArgumentLeaf:
         group, _, rest = path.partition(".")
         if group == "0":
             number, _, inner = rest.partition(".")
@@ -115,15 +115,15 @@ class Signature:
         return describe_leaf(rest, value, self.name)
 
 
-def describe_leaf(name: str, value: Any, function: str) -> Leaf:
+def describe_leaf(name: str, value: Any, function: str) -> ArgumentLeaf:
     """The name and type of an argument; raises ArgumentError if it is no array, number or spec."""
     if isinstance(value, ArrayType):
-        return Leaf(name, value)
+        return ArgumentLeaf(name, value)
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
-        return Leaf(name, ArrayType(scalar_dtype(value)), weak=not isinstance(value, bool))
+        return ArgumentLeaf(name, ArrayType(scalar_dtype(value)), weak=not isinstance(value, bool))
     if not isinstance(value, np.ndarray | np.generic):
         if _is_tracer(value):
-            return Leaf(name, value.type, value.weak)
+            return ArgumentLeaf(name, value.type, value.weak)
         if hasattr(value, "__array__"):
             value = np.asarray(value)
     if isinstance(value, np.ndarray | np.generic):
@@ -133,7 +133,7 @@ def describe_leaf(name: str, value: Any, function: str) -> Leaf:
                 f"the argument {name} of {function} {lost}", location=caller_location()
             )
         if is_supported(value.dtype):
-            return Leaf(name, type_of(value))
+            return ArgumentLeaf(name, type_of(value))
         raise ArgumentError(
             f"the argument {name} of {function} has dtype {value.dtype}, which is not supported",
             location=caller_location(),

@@ -11,19 +11,19 @@ from weft.compiler.record import record
 from weft.frontends.tracing import tree
 from weft.frontends.tracing.arguments import Call, short
 from weft.frontends.tracing.conversion import prepared
-from weft.frontends.tracing.hints import told
+from weft.frontends.tracing.hints import most_informative
 from weft.frontends.tracing.trace import Trace
 
 
 @record
-class Traced:
+class TracedFunction:
     """A graph and how its results are put back together."""
 
     graph: Graph
     out_tree: tree.TreeDef
 
 
-def trace_call(function: Callable[..., Any], name: str, call: Call, trace: Trace) -> Traced:
+def trace_call(function: Callable[..., Any], name: str, call: Call, trace: Trace) -> TracedFunction:
     """Run a function on tracers of a new trace and return the graph of what it did."""
     with trace.active():
         tracers = [
@@ -33,7 +33,7 @@ def trace_call(function: Callable[..., Any], name: str, call: Call, trace: Trace
         result = run(function, call, tracers)
         values, out_tree = lift_results(result, trace, name)
     trace.finished = True
-    return Traced(trace.graph(name, values), out_tree)
+    return TracedFunction(trace.graph(name, values), out_tree)
 
 
 def run(function: Callable[..., Any], call: Call, values: Sequence[Any]) -> Any:
@@ -48,7 +48,7 @@ def run(function: Callable[..., Any], call: Call, values: Sequence[Any]) -> Any:
     try:
         return prepared(function)(*positional, **kwargs)
     except (TypeError, ValueError) as error:
-        better = told(error)
+        better = most_informative(error)
         if better is error:
             raise
         raise better from None

@@ -25,35 +25,35 @@ _TABLE: Final = re.compile(r"([\w.]+).*\[.*\]", re.DOTALL)
 _CALL: Final = re.compile(r"([\w.]+)\(")
 
 
-class Asking(NamedTuple):
+class ValueNeed(NamedTuple):
     """Who needs a value, and what to use instead."""
 
     what: str
     instead: str
 
 
-def array_asked_for(place: Location | None, frame: FrameType | None) -> Asking:
+def array_needed_by(place: Location | None, frame: FrameType | None) -> ValueNeed:
     """Who calls `__array__` on a traced array."""
     library = _library(frame)
     if library is not None:
         return library
     text = "" if place is None else place.expression
     if is_store(place):
-        return Asking(f"the write to {text}, of a NumPy array,", INTO_NUMPY + CONVERTED)
+        return ValueNeed(f"the write to {text}, of a NumPy array,", INTO_NUMPY + CONVERTED)
     table = _TABLE.fullmatch(text)
     if table is not None and not text.startswith(("np.c_", "np.r_")):
         name = table[1] if text.startswith(table[1] + "[") else "table"
-        return Asking(
+        return ValueNeed(
             f"the index of {name}, a NumPy array,",
             f"weft.numpy.asarray({name})[i]" + CONVERTED,
         )
     called = _CALL.match(text)
     if called is not None and ".random." in called[1]:
-        return Asking(
+        return ValueNeed(
             "a function of numpy.random",
             "weft.random, as in weft.random.normal(key, x.shape), which draws in the program",
         )
-    return Asking(
+    return ValueNeed(
         "a NumPy array (np.array, np.asarray, or a list of traced arrays)",
         "weft.numpy.asarray / weft.numpy.stack, or the function of the same name in weft.numpy"
         + CONVERTED,
@@ -93,7 +93,7 @@ def describe(value: Value) -> str:
     return "a constant"
 
 
-def _library(frame: FrameType | None) -> Asking | None:
+def _library(frame: FrameType | None) -> ValueNeed | None:
     """SciPy's function that the user called, if it is that which asks."""
     found: FrameType | None = None
     while frame is not None:
@@ -108,10 +108,10 @@ def _library(frame: FrameType | None) -> Asking | None:
     part = found.f_globals["__name__"].split(".")[1]
     ours = f"weft.scipy.{part}"
     if part.startswith("_") or not _has(ours):
-        return Asking(
+        return ValueNeed(
             "a function of SciPy", "functions of NumPy or weft.scipy, or wf.callback, to call it"
         )
-    return Asking(
+    return ValueNeed(
         f"a function of scipy.{part}",
         f"the one of the same name in {ours}, or wf.callback, to call SciPy's" + CONVERTED,
     )
@@ -121,7 +121,7 @@ def _has(module: str) -> bool:
     return module in sys.modules or importlib.util.find_spec(module) is not None
 
 
-def told(error: BaseException) -> BaseException:
+def most_informative(error: BaseException) -> BaseException:
     """The error that says most: ours, where NumPy put one of its own over it."""
     is_plain = type(error) in (ValueError, TypeError)
     cause = error.__cause__

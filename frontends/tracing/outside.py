@@ -17,7 +17,7 @@ from weft.frontends.tracing.trace import find_trace, located
 
 
 @record
-class Outside:
+class OutsideCalls:
     """How functions are called outside of traces: gathered with others if there is a `weft.Array`
     among the arguments or one is made, else computed at once.
     """
@@ -29,22 +29,22 @@ class Outside:
 
 
 class Registration:
-    """Holds the one `Outside` there is; `frontends.eager` owns it. No `weft.Array` exists before it
-    is there.
+    """Holds the one `OutsideCalls` there is, which `frontends.eager` owns. No `weft.Array` exists
+    before it is there.
     """
 
     def __init__(self) -> None:
-        self.outside: Outside | None = None
-        self._load: Callable[[], Outside] | None = None
+        self.outside: OutsideCalls | None = None
+        self._load: Callable[[], OutsideCalls] | None = None
 
-    def hand_in(self, outside: Outside) -> None:
+    def hand_in(self, outside: OutsideCalls) -> None:
         self.outside = outside
 
-    def load_by(self, load: Callable[[], Outside]) -> None:
+    def load_by(self, load: Callable[[], OutsideCalls]) -> None:
         """Call this for the first function that runs outside of a trace."""
         self._load = load
 
-    def loaded(self) -> Outside:
+    def loaded(self) -> OutsideCalls:
         if self.outside is None:
             if self._load is None:
                 raise RuntimeError(

@@ -31,7 +31,7 @@ ArrayLike: TypeAlias = "Tracer | np.ndarray[Any, Any] | np.generic | Scalar | Di
 
 
 @record
-class View:
+class TracerView:
     """How a tracer shares memory with another, as NumPy's views do.
 
     Not `certain` means that NumPy may have made a copy.
@@ -58,7 +58,7 @@ class Tracer:
         value: Value,
         *,
         weak: bool = False,
-        view: View | None = None,
+        view: TracerView | None = None,
         owner: str = "",
     ) -> None:
         self.region_trace = trace
@@ -123,7 +123,7 @@ class Tracer:
         """The array with memory of its own that this one is, or is a view of."""
         return self if self._root is None else self._root
 
-    def _chain(self) -> list[tuple[Tracer, View]]:
+    def _chain(self) -> list[tuple[Tracer, TracerView]]:
         """This tracer and the views it is made of, up to the root, which is none."""
         tracer: Tracer = self
         chain = []

@@ -25,7 +25,7 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
     while True:
         leaves, treedef = optree.tree_flatten(tree, namespace=NAMESPACE)
         if any(map(is_scipy, leaves)):
-            tree = optree.tree_map(as_own, tree, namespace=NAMESPACE)
+            tree = optree.tree_map(as_sparse_array, tree, namespace=NAMESPACE)
             continue
         instances = [leaf for leaf in leaves if not isinstance(leaf, type)]
         unknown = {type(leaf) for leaf in instances if dataclasses.is_dataclass(leaf)}
@@ -59,10 +59,10 @@ def map_tree(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     return unflatten(treedef, [function(*group) for group in zip(leaves, *others, strict=True)])
 
 
-def told_apart(value: Any) -> Any:
+def distinct_key(value: Any) -> Any:
     """A key that differs where Python's `==` does not: 1, 1.0 and True, 0.0 and -0.0."""
     if isinstance(value, tuple):
-        return type(value), tuple([told_apart(item) for item in value])
+        return type(value), tuple([distinct_key(item) for item in value])
     return type(value), repr(value) if isinstance(value, float | complex) else value
 
 
@@ -113,7 +113,7 @@ def is_scipy(value: Any) -> bool:
     return loaded is not None and bool(loaded.issparse(value))
 
 
-def as_own(leaf: Any) -> Any:
+def as_sparse_array(leaf: Any) -> Any:
     """A sparse array of SciPy's as one of ours, which are nodes; others as they are."""
     if not is_scipy(leaf):
         return leaf
@@ -140,7 +140,7 @@ def _register(kind: type) -> None:
         children = [getattr(instance, name) for name in dynamic]
         metadata = tuple([getattr(instance, name) for name in static])
         _require_hashable(kind, static, metadata)
-        return children, (metadata, told_apart(metadata)), tuple(dynamic)
+        return children, (metadata, distinct_key(metadata)), tuple(dynamic)
 
     def from_children(kept: Any, children: Any) -> Any:
         metadata, _ = kept

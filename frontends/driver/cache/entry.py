@@ -44,7 +44,7 @@ class Unstorable(Exception):
 
 
 @record
-class Stored:
+class StoredProgram:
     """What a call needs of a compiled function."""
 
     artifact: Artifact
@@ -52,7 +52,7 @@ class Stored:
     donated: Mapping[int, int]
 
 
-class Shelf:
+class ProgramEntry:
     """The place on disk of one version of a function: looks there for programs, and keeps them.
 
     `note` says how that went. `options` are what the caller chose beside the arguments; `refused`
@@ -80,7 +80,7 @@ class Shelf:
         else:
             self._try_identity()
 
-    def find(self, strides: Sequence[tuple[int, Strides]] = ()) -> Stored | None:
+    def find(self, strides: Sequence[tuple[int, Strides]] = ()) -> StoredProgram | None:
         """The program for arguments of these strides, if an earlier process left it."""
         if self._digest is None:
             return None
@@ -118,7 +118,7 @@ class Shelf:
         if self._digest is None:
             return
         try:
-            data = encode(Stored(artifact, out_tree, donated))
+            data = encode(StoredProgram(artifact, out_tree, donated))
         except Unstorable as reason:
             self._digest = None
             self.note = f"not kept: {reason}"
@@ -127,11 +127,11 @@ class Shelf:
         self.note = self.note or f"not found on disk; kept, {len(data):,} bytes"
 
     def _try_identity(self) -> None:
-        from weft.frontends.driver.cache.fingerprint import NoIdentity
+        from weft.frontends.driver.cache.fingerprint import NoFingerprint
 
         try:
             self._digest = self._version()
-        except NoIdentity as reason:
+        except NoFingerprint as reason:
             self.note = f"not kept: {reason}"
         except Exception as error:  # looking at a user's object can run the user's code
             self.note = f"not kept: looking at the function raised {error!r}"
@@ -143,9 +143,9 @@ class Shelf:
 
 def _version_digest(function: Callable[..., Any], call: Call, options: tuple[Any, ...]) -> str:
     """A digest of a function and of the kind of its arguments."""
-    from weft.frontends.driver.cache.fingerprint import Digest
+    from weft.frontends.driver.cache.fingerprint import Fingerprint
 
-    made = Digest()
+    made = Fingerprint()
     made.add(function, "the function")
     made.add(tree.unflatten(call.treedef, range(len(call.leaves))), "the structure of arguments")
     for leaf in call.leaves:
@@ -190,7 +190,7 @@ def _stamp(package: str) -> str:
 # --- bytes ----------------------------------------------------------------------------------------
 
 
-def encode(stored: Stored) -> bytes:
+def encode(stored: StoredProgram) -> bytes:
     """A program as bytes; raises `Unstorable`."""
     artifact, native = stored.artifact, stored.artifact.native
     if native is None or native.hosts:
@@ -224,7 +224,7 @@ def encode(stored: Stored) -> bytes:
     return b"".join([_HEAD, _LENGTH.pack(len(text)), text, *native.code, *constants])
 
 
-def decode(data: bytes) -> Stored:
+def decode(data: bytes) -> StoredProgram:
     """The program of bytes that `encode` made; some ValueError if it did not."""
     if not data.startswith(_HEAD):
         raise ValueError("no stored program, or one of another release")
@@ -260,7 +260,7 @@ def decode(data: bytes) -> Stored:
         raise ValueError("the results of a stored program are in another order")
     artifact = Artifact(head["name"], head["backend"], signature, None, native)
     donated = {result: parameter for result, parameter in head["donated"]}
-    return Stored(artifact, out_tree, donated)
+    return StoredProgram(artifact, out_tree, donated)
 
 
 def _constants(

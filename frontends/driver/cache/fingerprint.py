@@ -47,21 +47,22 @@ _WEFT_STATE: Final = {
     "Dim": ("terms",),
     "Maximum": ("left", "right"),
     "Quotient": ("numerator", "denominator"),
-    "Signature": ("static_names", "static_numbers"),
+    "FunctionSignature": ("static_names", "static_numbers"),
     "Symbol": ("name", "lower", "upper"),
     "custom_jvp": ("function", "rule", "name"),
     "custom_vjp": ("function", "forward", "backward", "name"),
 }
 
 
-class NoIdentity(Exception):
+class NoFingerprint(Exception):
     """Why a function has no digest."""
 
 
-class Digest:
-    """A hash over Python values and functions; `add` raises `NoIdentity` for what it cannot tell.
+class Fingerprint:
+    """A hash over Python values and functions; `add` raises `NoFingerprint` for what it cannot
+    tell.
 
-    >>> one, other = Digest(), Digest()
+    >>> one, other = Fingerprint(), Fingerprint()
     >>> one.add(lambda x: x + 1, "f"), other.add(lambda x: x + 2, "f")
     (None, None)
     >>> one.hexdigest() == other.hexdigest()
@@ -87,7 +88,7 @@ class Digest:
         try:
             self._add(value, what)
         except RecursionError:
-            raise NoIdentity(f"{what} is nested too deeply") from None
+            raise NoFingerprint(f"{what} is nested too deeply") from None
 
     def hexdigest(self) -> str:
         """The digest of all that was added."""
@@ -108,7 +109,7 @@ class Digest:
     def _add(self, value: Any, what: str) -> None:
         self._values += 1
         if self._values > MOST_VALUES:
-            raise NoIdentity(f"it depends on more than {MOST_VALUES:,} values")
+            raise NoFingerprint(f"it depends on more than {MOST_VALUES:,} values")
         kind = type(value)
         immutable = _IMMUTABLE.get(kind)
         if immutable is not None:
@@ -158,7 +159,7 @@ class Digest:
                 self._text("field", name)
                 self._add(part, f"{what}.{name}")
         else:
-            raise NoIdentity(f"{what} is {_a(kind)}, which may hold state that changes")
+            raise NoFingerprint(f"{what} is {_a(kind)}, which may hold state that changes")
 
     def _atom(self, value: Any, what: str) -> None:
         self._text(type(value).__name__, value)
@@ -197,7 +198,7 @@ class Digest:
         """In no order, as it has none that another process would see too."""
         parts = []
         for item in value:
-            part = Digest()
+            part = Fingerprint()
             part.add(item, f"an element of {what}")
             parts.append(part.hexdigest())
         self._text(type(value).__name__, *sorted(parts))
@@ -213,11 +214,11 @@ class Digest:
 
     def _array(self, value: np.ndarray[Any, Any], what: str) -> None:
         if value.dtype.hasobject:
-            raise NoIdentity(f"{what} is an array of Python objects")
+            raise NoFingerprint(f"{what} is an array of Python objects")
         self._array_bytes += value.nbytes
         if self._array_bytes > MOST_ARRAY_BYTES:
             limit = MOST_ARRAY_BYTES >> 20
-            raise NoIdentity(
+            raise NoFingerprint(
                 f"with {what} it holds more than {limit} MiB of arrays; pass them as arguments"
             )
         self._text("array", value.dtype.str, value.dtype.name, value.shape)
@@ -229,7 +230,7 @@ class Digest:
             if getattr(sys.modules.get(module), value.__name__, None) is value:
                 self._text("ufunc", module, value.__name__, purity.version(module))
                 return
-        raise NoIdentity(f"{what} is a ufunc that is neither NumPy's nor SciPy's")
+        raise NoFingerprint(f"{what} is a ufunc that is neither NumPy's nor SciPy's")
 
     def _partial(self, value: functools.partial[Any], what: str) -> None:
         self._text("partial")
@@ -252,7 +253,9 @@ class Digest:
         elif self._is_named(value):
             self._text("named", value.__module__, value.__qualname__)
         else:
-            raise NoIdentity(f"{what} is {_full_name(value)}, which may give something else later")
+            raise NoFingerprint(
+                f"{what} is {_full_name(value)}, which may give something else later"
+            )
 
     # --- functions ------------------------------------------------------------------------------
 
@@ -317,11 +320,11 @@ class Digest:
     def _import(self, name: str, level: int, function: str) -> None:
         known = name in sys.modules or purity.is_pure(name)
         if level or not known:
-            raise NoIdentity(f"{function} imports {'.' * level}{name}; import it at the top")
+            raise NoFingerprint(f"{function} imports {'.' * level}{name}; import it at the top")
         try:
             importlib.import_module(name)
         except ImportError:
-            raise NoIdentity(f"{function} imports {name}, which cannot be imported") from None
+            raise NoFingerprint(f"{function} imports {name}, which cannot be imported") from None
         parts = name.split(".")
         for count in range(len(parts)):
             module = ".".join(parts[: count + 1])
@@ -336,9 +339,13 @@ class Digest:
             self._text("version", purity.version(name))
             self._libraries[name] = self._libraries.get(name, False) or not as_global
         elif purity.is_impure(name):
-            raise NoIdentity(f"{what} is the module {name}, whose functions may give something new")
+            raise NoFingerprint(
+                f"{what} is the module {name}, whose functions may give something new"
+            )
         elif "__getattr__" in vars(module):
-            raise NoIdentity(f"{what} is the module {name}, which makes its attributes when asked")
+            raise NoFingerprint(
+                f"{what} is the module {name}, which makes its attributes when asked"
+            )
         else:
             self._modules.setdefault(name, module)
 
@@ -355,7 +362,7 @@ class Digest:
             ] + self._patched()
             if self._modules and self._names & _LOOK_UPS:
                 module = next(iter(self._modules))
-                raise NoIdentity(f"it uses getattr or hasattr, perhaps on the module {module}")
+                raise NoFingerprint(f"it uses getattr or hasattr, perhaps on the module {module}")
             if not wanted:
                 return
             for module, name in wanted:
@@ -384,12 +391,12 @@ class Digest:
     def _check_libraries(self) -> None:
         """That no code uses the few parts of a pure library that are not pure."""
         for name in sorted(self._names & purity.REFLECTION):
-            raise NoIdentity(f"it uses {name}, through which it may read anything")
+            raise NoFingerprint(f"it uses {name}, through which it may read anything")
         given = self._strings if self._names & _LOOK_UPS else set()
         for library, elsewhere in self._libraries.items():
             for name in sorted((self._names | given) & purity.impure_parts(library)):
                 if elsewhere or name in given or self._may_use(library, name):
-                    raise NoIdentity(
+                    raise NoFingerprint(
                         f"it uses {library}.{name}, which may give something else later"
                     )
 
@@ -413,7 +420,7 @@ class Digest:
         if found is not value:
             return False
         if name in purity.impure_parts(module):
-            raise NoIdentity(f"it uses {module}.{name}, which may give something else later")
+            raise NoFingerprint(f"it uses {module}.{name}, which may give something else later")
         self._text("version", purity.version(module))
         return True
 
@@ -425,7 +432,9 @@ class Digest:
             return
         self._classes[kind] = len(self._classes)
         if type(kind) not in _METACLASSES:
-            raise NoIdentity(f"{what} is of {kind.__name__}, a class with a metaclass of its own")
+            raise NoFingerprint(
+                f"{what} is of {kind.__name__}, a class with a metaclass of its own"
+            )
         for base in kind.__mro__:
             if base.__module__ == "builtins":
                 self._builtin_class(base, what)
@@ -437,7 +446,7 @@ class Digest:
     def _builtin_class(self, kind: type, what: str) -> None:
         is_known = kind.__name__ in purity.BUILTINS or issubclass(kind, BaseException)
         if not is_known:
-            raise NoIdentity(f"{what} is {kind.__name__}, which may give something else later")
+            raise NoFingerprint(f"{what} is {kind.__name__}, which may give something else later")
         self._text("class", kind.__name__)
 
     def _own_class(self, kind: type) -> None:
@@ -543,31 +552,33 @@ def _a(kind: type) -> str:
     return f"an instance of {name}"
 
 
-_Handler = Callable[[Digest, Any, str], None]
+_Handler = Callable[[Fingerprint, Any, str], None]
 _IMMUTABLE: Final[dict[type, _Handler]] = {
-    **dict.fromkeys((type(None), bool, int, type(Ellipsis), type(NotImplemented)), Digest._atom),
-    str: Digest._string,
-    float: Digest._float,
-    complex: Digest._complex,
-    bytes: Digest._bytes,
-    tuple: Digest._sequence,
-    frozenset: Digest._set,
-    slice: Digest._slice,
-    range: Digest._slice,
-    types.GenericAlias: Digest._alias,
+    **dict.fromkeys(
+        (type(None), bool, int, type(Ellipsis), type(NotImplemented)), Fingerprint._atom
+    ),
+    str: Fingerprint._string,
+    float: Fingerprint._float,
+    complex: Fingerprint._complex,
+    bytes: Fingerprint._bytes,
+    tuple: Fingerprint._sequence,
+    frozenset: Fingerprint._set,
+    slice: Fingerprint._slice,
+    range: Fingerprint._slice,
+    types.GenericAlias: Fingerprint._alias,
 }
 _HANDLERS: Final[dict[type, _Handler]] = {
-    list: Digest._sequence,
-    set: Digest._set,
-    dict: Digest._mapping,
-    types.MappingProxyType: Digest._mapping,
-    bytearray: Digest._bytes,
-    np.ndarray: Digest._array,
-    re.Pattern: Digest._pattern,
-    functools.partial: Digest._partial,
-    type(functools.cache(len)): Digest._memoized,
-    types.FunctionType: Digest._function,
-    types.MethodType: Digest._method,
-    types.BuiltinFunctionType: Digest._builtin,
-    types.ModuleType: Digest._module,
+    list: Fingerprint._sequence,
+    set: Fingerprint._set,
+    dict: Fingerprint._mapping,
+    types.MappingProxyType: Fingerprint._mapping,
+    bytearray: Fingerprint._bytes,
+    np.ndarray: Fingerprint._array,
+    re.Pattern: Fingerprint._pattern,
+    functools.partial: Fingerprint._partial,
+    type(functools.cache(len)): Fingerprint._memoized,
+    types.FunctionType: Fingerprint._function,
+    types.MethodType: Fingerprint._method,
+    types.BuiltinFunctionType: Fingerprint._builtin,
+    types.ModuleType: Fingerprint._module,
 }

@@ -38,9 +38,9 @@ from weft.frontends.numpy.functions import (
     sets,
     sorting,
     statistics,
+    window_functions,
     writing,
 )
-from weft.frontends.numpy.functions import window_functions as tapers
 from weft.frontends.numpy.functions.ufuncs import UFUNCS
 
 Function = Callable[..., Any]
@@ -71,7 +71,7 @@ MAIN_MODULES: Final = (
     mapping,
     writing,
     bit_packing,
-    tapers,
+    window_functions,
 )
 
 

@@ -40,7 +40,7 @@ Axis: TypeAlias = "int | Sequence[int] | None"
 
 
 @record
-class Kind:
+class ReductionKind:
     """A reduction: its primitive, the op that joins two results, and what changes none."""
 
     reduce: OpDef
@@ -48,12 +48,12 @@ class Kind:
     identity: Scalar | None
 
 
-SUM: Final = Kind(reduction.reduce_sum, add, 0)
-PROD: Final = Kind(reduction.reduce_prod, mul, 1)
-ANY: Final = Kind(reduction.reduce_any, or_, False)
-ALL: Final = Kind(reduction.reduce_all, and_, True)
-MAX: Final = Kind(reduction.reduce_max, maximum, None)
-MIN: Final = Kind(reduction.reduce_min, minimum, None)
+SUM: Final = ReductionKind(reduction.reduce_sum, add, 0)
+PROD: Final = ReductionKind(reduction.reduce_prod, mul, 1)
+ANY: Final = ReductionKind(reduction.reduce_any, or_, False)
+ALL: Final = ReductionKind(reduction.reduce_all, and_, True)
+MAX: Final = ReductionKind(reduction.reduce_max, maximum, None)
+MIN: Final = ReductionKind(reduction.reduce_min, minimum, None)
 
 
 @record
@@ -142,7 +142,7 @@ def merge_axes(value: Value, axes: Sequence[int]) -> Value:
 
 
 def reduce(
-    kind: Kind,
+    kind: ReductionKind,
     value: Value,
     axis: Axis,
     keepdims: bool = False,
@@ -158,7 +158,7 @@ def reduce(
     return expand(reduced, axes, value.type.shape) if keepdims else reduced
 
 
-def _masked(kind: Kind, value: Value, where: ArrayLike, start: Value | None) -> Value:
+def _masked(kind: ReductionKind, value: Value, where: ArrayLike, start: Value | None) -> Value:
     rest = start if kind.identity is None else constant(kind.identity, value.type.dtype)
     if rest is None:
         raise trace_error(
@@ -167,7 +167,9 @@ def _masked(kind: Kind, value: Value, where: ArrayLike, start: Value | None) -> 
     return select(mask_value(where, value.type.shape), value, rest)
 
 
-def _reduce_axes(kind: Kind, value: Value, axes: tuple[int, ...], start: Value | None) -> Value:
+def _reduce_axes(
+    kind: ReductionKind, value: Value, axes: tuple[int, ...], start: Value | None
+) -> Value:
     is_extreme, is_complex = kind.identity is None, value.type.dtype.is_complex
     if start is not None and is_extreme and (is_complex or may_be_empty(value.type.shape, axes)):
         value, start = _padded(value, axes, start), None
@@ -193,7 +195,7 @@ def _padded(value: Value, axes: Sequence[int], start: Value) -> Value:
 
 
 def nan_extreme(
-    kind: Kind,
+    kind: ReductionKind,
     value: Value,
     axis: Axis,
     keepdims: bool,

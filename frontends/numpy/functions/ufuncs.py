@@ -348,16 +348,16 @@ def _loop(
     """
     has_bf16 = dtypes.bf16.numpy in keys or result is dtypes.bf16
     has_f16 = dtypes.f16.numpy in keys or result is dtypes.f16
-    asked = tuple([_stand_in(key) for key in keys])
+    with_control_flow = tuple([_stand_in(key) for key in keys])
     wanted = None if result is None else _stand_in(result.numpy)
-    if all(isinstance(key, type) for key in asked):
+    if all(isinstance(key, type) for key in with_control_flow):
         # As in NumPy, the number of an operator with one operand does not follow the result.
         held = wanted if ufunc.nin > 1 else None
-        asked = tuple([_dtype_of_scalar(key, held) for key in asked])
+        with_control_flow = tuple([_dtype_of_scalar(key, held) for key in with_control_flow])
     signature = (*[None] * ufunc.nin, *[wanted] * ufunc.nout)
     try:
         resolved = ufunc.resolve_dtypes(
-            (*asked, *[None] * ufunc.nout), signature=signature, casting=casting
+            (*with_control_flow, *[None] * ufunc.nout), signature=signature, casting=casting
         )
     except TypeError:
         names = ", ".join(getattr(key, "name", getattr(key, "__name__", "?")) for key in keys)

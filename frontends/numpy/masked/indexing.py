@@ -19,7 +19,7 @@ from weft.frontends.tracing.trace import Tracer
 Items = list[Any]
 
 
-def is_choosing(key: Any) -> bool:
+def is_masked_key(key: Any) -> bool:
     """Whether a key has a traced mask of rank 1 or more, or places where one is true."""
     items = key if isinstance(key, tuple) else (key,)
     return any(isinstance(item, Selected) or _is_mask(item) for item in items)
@@ -29,7 +29,7 @@ def _is_mask(item: Any) -> bool:
     return isinstance(item, Tracer) and item.type.dtype.is_bool and item.type.rank > 0
 
 
-def chosen(array: Any, key: Any) -> Selected:
+def select(array: Any, key: Any) -> Selected:
     """What `array[key]` is."""
     items = list(key) if isinstance(key, tuple) else [key]
     if any(isinstance(item, Selected) for item in items):

@@ -14,7 +14,7 @@ from weft.frontends.numpy.functions.namespace import MAIN, OBJECTS, UFUNC_NAMES
 from weft.frontends.numpy.functions.refusals import HANDED_ON, refusal
 from weft.frontends.numpy.public import fft as fft
 from weft.frontends.numpy.public import linalg as linalg
-from weft.frontends.numpy.public.info import Info
+from weft.frontends.numpy.public.info import NamespaceInfo
 from weft.frontends.numpy.public.surface import surface, ufunc_surface
 from weft.frontends.tracing.outside import REGISTRATION
 
@@ -46,9 +46,9 @@ def from_dlpack(
     return REGISTRATION.loaded().array(numpy.from_dlpack(x, device=device, copy=copy))
 
 
-def __array_namespace_info__() -> Info:
+def __array_namespace_info__() -> NamespaceInfo:
     """What the array API asks about a namespace."""
-    return Info()
+    return NamespaceInfo()
 
 
 def __getattr__(name: str) -> Any:

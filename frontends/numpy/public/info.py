@@ -17,7 +17,7 @@ _KINDS["integral"] = _KINDS["signed integer"] + _KINDS["unsigned integer"]
 _KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"] + _KINDS["complex floating"]
 
 
-class Info:
+class NamespaceInfo:
     """The answer of `__array_namespace_info__()`; see the array API standard."""
 
     def capabilities(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from weft.frontends.tracing.sparse_array import Operations
 
 
 def _binary(function: str, left: Any, right: Any) -> Any:
-    left, right = tree.as_own(left), tree.as_own(right)
+    left, right = tree.as_sparse_array(left), tree.as_sparse_array(right)
     if function == "matmul":
         return products.matmul(left, right)
     return elementwise.binary(function, left, right)

@@ -8,16 +8,16 @@ import warnings
 
 import pytest
 
-from weft.frontends.driver.background import Later
+from weft.frontends.driver.background import BackgroundCall
 
 
 def test_results_and_failures() -> None:
-    assert Later(lambda: 3).result() == 3
+    assert BackgroundCall(lambda: 3).result() == 3
 
     def fail() -> int:
         raise ValueError("no")
 
-    failing = Later(fail)
+    failing = BackgroundCall(fail)
     for _ in range(2):
         with pytest.raises(ValueError, match="no"):
             failing.result()
@@ -31,7 +31,7 @@ def test_work_goes_on_in_another_thread() -> None:
         assert end.wait(60)
         return threading.get_ident()
 
-    later = Later(work)
+    later = BackgroundCall(work)
     assert begun.wait(60)
     end.set()
     assert later.result() != threading.get_ident()
@@ -47,7 +47,7 @@ def test_forked_processes_do_the_work_themselves() -> None:
             end.wait(60)
         return os.getpid()
 
-    later = Later(work)
+    later = BackgroundCall(work)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()

@@ -32,8 +32,8 @@ from weft.frontends.driver import machine_code
 from weft.frontends.driver.cache import entry as stored
 from weft.frontends.driver.cache import purity
 from weft.frontends.driver.cache.bytecode import global_names
-from weft.frontends.driver.cache.entry import Stored, Unstorable, decode, encode
-from weft.frontends.driver.cache.fingerprint import Digest, NoIdentity
+from weft.frontends.driver.cache.entry import StoredProgram, Unstorable, decode, encode
+from weft.frontends.driver.cache.fingerprint import Fingerprint, NoFingerprint
 from weft.frontends.tracing import tree
 from weft.runtime.cache import Cache
 
@@ -196,13 +196,13 @@ def test_donated_arguments_are_written_over_in_another_process(tmp_path: Path) -
 
 
 def digest(function: Any) -> str:
-    made = Digest()
+    made = Fingerprint()
     made.add(function, "the function")
     return made.hexdigest()
 
 
 def reason(function: Any) -> str:
-    with pytest.raises(NoIdentity) as caught:
+    with pytest.raises(NoFingerprint) as caught:
         digest(function)
     return str(caught.value)
 
@@ -470,7 +470,7 @@ def test_before_the_first_call(disk: Cache) -> None:
 # --- bytes --------------------------------------------------------------------------------------
 
 
-def example(**changes: Any) -> Stored:
+def example(**changes: Any) -> StoredProgram:
     n = wf.spec("f64[n, 2*n + 1]").shape
     _, out_tree = tree.flatten({"b": 0, "a": [1, (None,)]})
     native_part = Native(
@@ -496,7 +496,7 @@ def example(**changes: Any) -> Stored:
         (ArrayType(f64, ()), ArrayType(f64, (n[0] * n[0],))),
     )
     made = Artifact("f", "cpu", signature, None, dataclasses.replace(native_part, **changes))
-    return Stored(made, out_tree, {0: 1})
+    return StoredProgram(made, out_tree, {0: 1})
 
 
 def test_program_reads_back() -> None:
