@@ -132,10 +132,10 @@ def _inner(left: Any, right: Any) -> Any:
     return sum(np.sum(np.asarray(a) * np.asarray(b)) for a, b in pairs)
 
 
-def _compare(made: Any, expected: Any, tolerances: tuple[float, float], mode: str) -> None:
+def _compare(computed: Any, expected: Any, tolerances: tuple[float, float], mode: str) -> None:
     rtol, atol = tolerances
     for number, (one, other) in enumerate(
-        zip(tree.flatten(made)[0], tree.flatten(expected)[0], strict=True)
+        zip(tree.flatten(computed)[0], tree.flatten(expected)[0], strict=True)
     ):
         if not np.allclose(one, other, rtol=rtol, atol=atol, equal_nan=True):
             raise GradientError(

@@ -53,11 +53,11 @@ def differentiate(
     n_results = len(closure.region.results)
     first = [True] + [False] * (n_results - 1)
     region = _stable(closure.region)
-    made = derive.vjp(region, [False] * closure.n_captured + marked, first, tuple(probes))
-    keep = [want_value] + [True] * (len(made.results) - 1)
+    derivative = derive.vjp(region, [False] * closure.n_captured + marked, first, tuple(probes))
+    keep = [want_value] + [True] * (len(derivative.results) - 1)
     seed = np.ones((), closure.region.results[0].type.dtype.numpy)
     results = apply_region(
-        derive.TRANSFORMS.prune(made, keep), [*closure.captured, *arguments.values, seed]
+        derive.TRANSFORMS.prune(derivative, keep), [*closure.captured, *arguments.values, seed]
     )
     if not want_value:
         results = [None, *results]
@@ -231,10 +231,10 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
     marked = _varying(arguments)
     closure, aux = _split_aux(function, arguments, has_aux)
     n_results = len(closure.region.results)
-    made = derive.TRANSFORMS.split(
+    linearised = derive.TRANSFORMS.split(
         closure.region, [False] * closure.n_captured + marked, [False] * n_results
     )
-    results = apply_region(made.known, [*closure.captured, *arguments.values])
+    results = apply_region(linearised.known, [*closure.captured, *arguments.values])
     residuals = results[n_results:]
     n_aux = aux.num_leaves if aux is not None else 0
     n_value = n_results - n_aux
@@ -242,13 +242,13 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
     value_tree = closure.out_tree.children()[0] if has_aux else closure.out_tree
 
     def pull(cotangents: Any) -> Any:
-        given = _check_structure(cotangents, value_tree, types, "cotangent", function)
-        has = made.has[:n_value]
+        leaves = _check_structure(cotangents, value_tree, types, "cotangent", function)
+        has = linearised.has[:n_value]
         marks = [mark for mark, present in zip([True] * n_value, has, strict=True) if present]
         linear = [False] * len(residuals) + [True] * sum(marked)
-        keep = [*marks, *[False] * (sum(made.has) - len(marks))]
-        derived = derive.TRANSFORMS.transpose(made.linear, linear, keep)
-        used = [c for c, present in zip(given, has, strict=True) if present]
+        keep = [*marks, *[False] * (sum(linearised.has) - len(marks))]
+        derived = derive.TRANSFORMS.transpose(linearised.linear, linear, keep)
+        used = [c for c, present in zip(leaves, has, strict=True) if present]
         outs = iter(apply_region(derived.region, [*residuals, *used]))
         made_here = [next(outs) if present else None for present in derived.has]
         return _cotangent_tree(arguments, marked, made_here)
@@ -286,9 +286,9 @@ def jvp(
     2.0
     """
     arguments, marked, closure = _prepare(function, primals)
-    given = _tangent_leaves(tangents, arguments, function)
-    made = derive.jvp(_stable(closure.region), [False] * closure.n_captured + marked)
-    results = apply_region(made, [*closure.captured, *arguments.values, *given])
+    tangent_leaves = _tangent_leaves(tangents, arguments, function)
+    derivative = derive.jvp(_stable(closure.region), [False] * closure.n_captured + marked)
+    results = apply_region(derivative, [*closure.captured, *arguments.values, *tangent_leaves])
     count = len(closure.region.results)
     outs = iter(results[count:])
     out_tangents = [
@@ -306,17 +306,17 @@ def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callabl
     arguments, marked, closure = _prepare(function, primals)
     results_of = closure.region.results
     count = len(results_of)
-    made = derive.TRANSFORMS.split(
+    linearised = derive.TRANSFORMS.split(
         closure.region, [False] * closure.n_captured + marked, [True] * count
     )
-    results = apply_region(made.known, [*closure.captured, *arguments.values])
+    results = apply_region(linearised.known, [*closure.captured, *arguments.values])
 
     def push(*tangents: Any) -> Any:
-        given = _tangent_leaves(tangents, arguments, function)
-        outs = iter(apply_region(made.linear, [*results[count:], *given]))
+        tangent_leaves = _tangent_leaves(tangents, arguments, function)
+        outs = iter(apply_region(linearised.linear, [*results[count:], *tangent_leaves]))
         leaves = [
             next(outs) if has else zeros_of(result.type)
-            for result, has in zip(results_of, made.has, strict=True)
+            for result, has in zip(results_of, linearised.has, strict=True)
         ]
         return _tangent_tree(closure.out_tree, results[:count], leaves)
 
@@ -334,11 +334,11 @@ def linear_transpose(function: Callable[..., Any], *examples: Any) -> Callable[.
     types = [result.type for result in closure.region.results]
 
     def transposed(cotangents: Any) -> Any:
-        given = _check_structure(cotangents, closure.out_tree, types, "cotangent", function)
+        leaves = _check_structure(cotangents, closure.out_tree, types, "cotangent", function)
         linear = [False] * closure.n_captured + marked
-        made = derive.TRANSFORMS.transpose(closure.region, linear, [True] * len(types))
-        outs = iter(apply_region(made.region, [*closure.captured, *given]))
-        cotangents_of = [next(outs) if present else None for present in made.has]
+        derived = derive.TRANSFORMS.transpose(closure.region, linear, [True] * len(types))
+        outs = iter(apply_region(derived.region, [*closure.captured, *leaves]))
+        cotangents_of = [next(outs) if present else None for present in derived.has]
         return _cotangent_tree(arguments, marked, cotangents_of)
 
     return transposed
@@ -364,11 +364,13 @@ def _varying(arguments: FlatArguments) -> list[bool]:
     ]
 
 
-def _cotangent_tree(arguments: FlatArguments, marked: Sequence[bool], made: Sequence[Any]) -> Any:
+def _cotangent_tree(
+    arguments: FlatArguments, marked: Sequence[bool], computed: Sequence[Any]
+) -> Any:
     """Cotangents in the structure of arguments: constant leaves as they are, zeros where there is
     none.
     """
-    remaining = iter(made)
+    remaining = iter(computed)
     leaves = []
     for leaf, value, mark, constant in zip(
         arguments.leaves, arguments.values, marked, arguments.constant, strict=True
@@ -397,17 +399,17 @@ def _tangent_leaves(
     """The tangents of the floating-point leaves, checked against the arguments."""
     types = [leaf.type for leaf in arguments.leaves]
     names = [leaf.name for leaf in arguments.leaves]
-    given = _check_structure(tuple(tangents), arguments.treedef, types, "tangent", function, names)
-    _require_same_constants(given, arguments, function)
-    return [t for t, mark in zip(given, _varying(arguments), strict=True) if mark]
+    leaves = _check_structure(tuple(tangents), arguments.treedef, types, "tangent", function, names)
+    _require_same_constants(leaves, arguments, function)
+    return [t for t, mark in zip(leaves, _varying(arguments), strict=True) if mark]
 
 
 def _require_same_constants(
-    given: Sequence[Any], arguments: FlatArguments, function: Callable[..., Any]
+    tangents: Sequence[Any], arguments: FlatArguments, function: Callable[..., Any]
 ) -> None:
     """A tangent has the constant leaves of its argument, as far as both are known."""
     for leaf, value, tangent, constant in zip(
-        arguments.leaves, arguments.values, given, arguments.constant, strict=True
+        arguments.leaves, arguments.values, tangents, arguments.constant, strict=True
     ):
         is_known = isinstance(value, np.ndarray) and isinstance(tangent, np.ndarray)
         if constant and is_known and not np.array_equal(value, tangent):
@@ -419,7 +421,7 @@ def _require_same_constants(
 
 
 def _check_structure(
-    given: Any,
+    values: Any,
     treedef: tree.TreeDef,
     types: Sequence[ArrayType],
     what: str,
@@ -427,7 +429,7 @@ def _check_structure(
     names: Sequence[str] | None = None,
 ) -> list[Any]:
     """The leaves of tangents or cotangents, which must match values in structure and type."""
-    leaves, own = tree.flatten(given)
+    leaves, own = tree.flatten(values)
     if not tree.is_alike(own, treedef):
         raise ArgumentError(
             f"the {what} of {_name(function)} has the structure {own}, expected {treedef}",
@@ -437,11 +439,11 @@ def _check_structure(
     for leaf, type, label in zip(leaves, types, labels, strict=True):
         if not type.dtype.is_inexact:
             continue
-        found = describe_leaf(label, leaf, _name(function))
-        same_kind = found.type == type or (found.weak and found.type.shape == type.shape)
+        actual = describe_leaf(label, leaf, _name(function))
+        same_kind = actual.type == type or (actual.weak and actual.type.shape == type.shape)
         if not same_kind:
             raise ShapeError(
-                f"the {what} of {label} of {_name(function)} is {found.type}, expected {type}",
+                f"the {what} of {label} of {_name(function)} is {actual.type}, expected {type}",
                 location=caller_location(),
             )
     return leaves

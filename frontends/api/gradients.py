@@ -37,8 +37,8 @@ def grad(
         from weft.frontends.api.differentiation import differentiate
 
         called = functools.partial(function, **kwargs) if kwargs else function
-        value, made = differentiate(called, args, argnums, has_aux, probes, want_value=False)
-        return (made, value[1]) if has_aux else made
+        value, gradients = differentiate(called, args, argnums, has_aux, probes, want_value=False)
+        return (gradients, value[1]) if has_aux else gradients
 
     return gradient
 

@@ -53,10 +53,10 @@ class CompiledFunction(Dispatcher):
         item = self._specialise(call)
         donated = self._code(item).program.donated
         arrays = self._arrays(item, call)
-        given = [np.asarray(array, order="C") for array in arrays]
+        contiguous = [np.asarray(array, order="C") for array in arrays]
 
         def arguments() -> list[Any]:
-            return [a.copy() if n in donated.values() else a for n, a in enumerate(given)]
+            return [a.copy() if n in donated.values() else a for n, a in enumerate(contiguous)]
 
         return profile(item.graph, donated, arguments, calls, item.products)
 

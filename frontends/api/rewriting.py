@@ -136,14 +136,14 @@ class _Sides:
             return None
         if when is not None and not when(**dict(zip(self.names, types, strict=True))):
             return None
-        made = self._graph_or_none(types)
-        if made is None or made.results[1].type != op.results[0].type:
+        graph = self._graph_or_none(types)
+        if graph is None or graph.results[1].type != op.results[0].type:
             return None
-        exact = _pattern(made, 0, is_exact=True)
+        exact = _pattern(graph, 0, is_exact=True)
         bindings = match(exact, op) if isinstance(exact, Application) else None
         if bindings is None:
             return None
-        region = without_dead_ops(Region(made.parameters, made.ops, (made.results[1],)))
+        region = without_dead_ops(Region(graph.parameters, graph.ops, (graph.results[1],)))
         return inline_here(region, [bindings[name] for name in self.names])[0]
 
     def _graph_or_none(self, types: Types) -> Graph | None:
@@ -156,15 +156,15 @@ class _Sides:
         return self._traced[types]
 
 
-def _pattern(made: Graph, result: int, *, is_exact: bool) -> Pattern:
+def _pattern(graph: Graph, result: int, *, is_exact: bool) -> Pattern:
     """A result of a graph as a pattern; if not exact, it leaves attributes and numbers open."""
-    nodes: dict[Value, Pattern] = {p: Placeholder(p.name) for p in made.parameters}
-    for op in made.ops:
+    nodes: dict[Value, Pattern] = {p: Placeholder(p.name) for p in graph.parameters}
+    for op in graph.ops:
         operands = tuple([_operand(v, nodes, is_exact) for v in op.operands])
         if len(op.results) == 1 and not op.regions:
             attributes = op.attributes if is_exact else {}
             nodes[op.results[0]] = Application(op.definition, operands, attributes)
-    return _operand(made.results[result], nodes, is_exact)
+    return _operand(graph.results[result], nodes, is_exact)
 
 
 def _operand(value: Value, nodes: Mapping[Value, Pattern], is_exact: bool) -> Pattern:

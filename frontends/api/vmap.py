@@ -28,5 +28,5 @@ def vmap(
     """
     name = getattr(function, "__name__", type(function).__name__)
     function = with_control_flow(function, control_flow)
-    made = batched(function, in_axes, out_axes, name, _apply)
-    return functools.wraps(function, updated=())(made)
+    of_batch = batched(function, in_axes, out_axes, name, _apply)
+    return functools.wraps(function, updated=())(of_batch)

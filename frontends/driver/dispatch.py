@@ -202,8 +202,8 @@ class Dispatcher:
             with self._lock:
                 if stub is not None:
                     stub = limiting(stub, self._threads)
-                    made = (call.treedef, stub, specialisation.out_tree)
-                    self._flat_stubs = (made, *self._flat_stubs[: MOST_STUBS - 1])
+                    known = (call.treedef, stub, specialisation.out_tree)
+                    self._flat_stubs = (known, *self._flat_stubs[: MOST_STUBS - 1])
                 self._stub_kinds = (kind, *self._stub_kinds[: MOST_STUBS - 1])
 
     def _spec_types(self, specs: Sequence[Any]) -> list[ArrayType | None]:
@@ -217,17 +217,17 @@ class Dispatcher:
         call = self._with_specs(call)
         key = call.key
         with self._lock:
-            found = self._cache.get(key)
-            if found is not None:
+            known = self._cache.get(key)
+            if known is not None:
                 self._cache.move_to_end(key)
-                return found
-            made = self._compile(call)
-            self._reasons.append(made.reason)
-            self._cache[key] = made
+                return known
+            specialisation = self._compile(call)
+            self._reasons.append(specialisation.reason)
+            self._cache[key] = specialisation
             if len(self._cache) > CACHE_SIZE:
                 self._cache.popitem(last=False)
                 self._stubs = self._flat_stubs = self._stub_kinds = ()
-            return made
+            return specialisation
 
     def _compile(self, call: Call) -> Specialisation:
         reason = why_traced(self.signature.name, call, list(self._cache))

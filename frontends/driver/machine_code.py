@@ -49,11 +49,11 @@ def compile_text(text: str) -> bytes:
     from weft.compiler.lower.llvm import machine as driver
 
     key = _key(driver.host().key, text)
-    found = disk().get(key)
-    if found is None:
-        found = driver.compile_text(text)
-        disk().put(key, found)
-    return found
+    code = disk().get(key)
+    if code is None:
+        code = driver.compile_text(text)
+        disk().put(key, code)
+    return code
 
 
 def compile_texts(texts: Sequence[str]) -> list[bytes]:

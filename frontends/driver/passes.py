@@ -18,8 +18,8 @@ def column(passes: Sequence[PassLike] | None, *, optimise: bool) -> list[Pass]:
     own = [as_pass(item) for item in passes or ()]
     names = [item.name for item in DEFAULT]
     if optimise:
-        place = names.index("canonicalize") + 1
-        return [*DEFAULT[:place], *own, *DEFAULT[place:]]
+        position = names.index("canonicalize") + 1
+        return [*DEFAULT[:position], *own, *DEFAULT[position:]]
     # Rules are compared with the graph in the form that their own patterns have.
     has_rules = any(isinstance(item, Rule) for item in passes or ())
     prepared = [DEFAULT[names.index(name)] for name in _PREPARATION] if has_rules else []

@@ -27,19 +27,21 @@ def _differences(call: Call, key: Any) -> list[str]:
     mine = call.key
     if treedef != mine[0]:
         return [f"the arguments have another structure: {mine[0]} instead of {treedef}"]
-    found = []
+    differences = []
     for leaf, (type, weak) in zip(call.leaves, kinds, strict=True):
         if leaf.type != type:
-            found.append(f"{leaf.name} is {leaf.type}, was {type}")
+            differences.append(f"{leaf.name} is {leaf.type}, was {type}")
         elif leaf.weak != weak:
             now, then = _origin(leaf.weak), _origin(weak)
-            found.append(f"{leaf.name} came as {now}, before as {then}")
-    for (place, now_value), (_, then_value) in zip(mine[2], static, strict=False):
+            differences.append(f"{leaf.name} came as {now}, before as {then}")
+    for (argument_key, now_value), (_, then_value) in zip(mine[2], static, strict=False):
         if now_value != then_value:
-            found.append(f"the static argument {place} is {now_value[1]!r}, was {then_value[1]!r}")
+            differences.append(
+                f"the static argument {argument_key} is {now_value[1]!r}, was {then_value[1]!r}"
+            )
     if len(mine[2]) != len(static):
-        found.append("other arguments are static")
-    return found
+        differences.append("other arguments are static")
+    return differences
 
 
 def _origin(weak: bool) -> str:
@@ -56,14 +58,14 @@ def donated_results(graph: Graph, call: Call, donate: Sequence[int]) -> dict[int
         for number, owner in enumerate(owners)
         if owner in donate and graph.parameters[number].type.rank
     ]
-    given: dict[int, int] = {}
+    reused: dict[int, int] = {}
     for number, result in enumerate(graph.results):
         for parameter in free:
             if graph.parameters[parameter].type == result.type:
-                given[number] = parameter
+                reused[number] = parameter
                 free.remove(parameter)
                 break
-    return given
+    return reused
 
 
 def _owners(call: Call) -> list[int]:

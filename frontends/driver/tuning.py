@@ -74,8 +74,8 @@ def blas() -> str:
     """What tells releases of BLAS apart."""
     import scipy
 
-    found = scipy.__config__.show(mode="dicts")["Build Dependencies"]["blas"]
-    return f"scipy {scipy.__version__}, {found.get('name', '?')} {found.get('version', '?')}"
+    build = scipy.__config__.show(mode="dicts")["Build Dependencies"]["blas"]
+    return f"scipy {scipy.__version__}, {build.get('name', '?')} {build.get('version', '?')}"
 
 
 def keep(table: Table) -> Path | None:
@@ -93,8 +93,8 @@ def _found(count: int) -> Table | None:
 
 
 def _name(count: int) -> str:
-    made = hashlib.blake2b(f"{machine()}\n{count}".encode(), digest_size=12)
-    return f"products-{made.hexdigest()}.json"
+    digest = hashlib.blake2b(f"{machine()}\n{count}".encode(), digest_size=12)
+    return f"products-{digest.hexdigest()}.json"
 
 
 def encode(table: Table) -> bytes:

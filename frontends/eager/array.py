@@ -56,13 +56,13 @@ def _gathered(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], record: Recording
 ) -> Any:
     with record.trace.active():
-        given = _replaced((args, kwargs), lambda leaf: _recorded(leaf, record))
-        result = located(function, *given[0], **given[1])
+        arguments = _replaced((args, kwargs), lambda leaf: _recorded(leaf, record))
+        result = located(function, *arguments[0], **arguments[1])
         leaves, treedef = tree.flatten(result)
         if any(isinstance(leaf, Selected) for leaf in leaves):
             raise TraceError("the size of the result depends on values")
-        made = [_waiting(leaf, record) if isinstance(leaf, Tracer) else leaf for leaf in leaves]
-    return tree.unflatten(treedef, made)
+        results = [_waiting(leaf, record) if isinstance(leaf, Tracer) else leaf for leaf in leaves]
+    return tree.unflatten(treedef, results)
 
 
 def _computed_now(
@@ -97,10 +97,10 @@ def _may_be_static(array: NumPyArray) -> bool:
 def _waiting(tracer: Tracer, record: Recording) -> Array:
     _offer_buffers()
     value = record.trace.read(tracer)
-    made = Array.__new__(Array)
-    made._data, made._recording, made._value = None, record, value
-    record.wait(made, value)
-    return made
+    array = Array.__new__(Array)
+    array._data, array._recording, array._value = None, record, value
+    record.wait(array, value)
+    return array
 
 
 def _constants(arguments: Any, trace: Trace) -> Any:
@@ -230,7 +230,7 @@ class _Number:
 
 
 class Array:
-    """An array whose value is computed when somebody looks at it.
+    """An array whose value is computed when it is needed.
 
     >>> import weft as wf
     >>> x = wf.numpy.arange(4.0)
@@ -256,7 +256,7 @@ class Array:
 
     @property
     def data(self) -> NumPyArray:
-        """The value as a NumPy array that nobody may write to."""
+        """The value as a read-only NumPy array."""
         if self._data is None:
             assert self._recording is not None and self._value is not None
             self.settle(self._recording.compute(self._value))
@@ -279,7 +279,7 @@ class Array:
         return record.input(self._data)
 
     def _take(self, other: Array) -> None:
-        """Become another array, of which nobody else knows."""
+        """Take over the value of another array, to which there is no other reference."""
         if self._recording is not None:
             self._recording.forget(self)
         self._data, self._recording, self._value = other._data, other._recording, other._value
@@ -353,12 +353,12 @@ class Array:
     # --- exchange ---
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumPyArray:
-        found = self.data
-        if dtype is not None and np.dtype(dtype) != found.dtype:
+        data = self.data
+        if dtype is not None and np.dtype(dtype) != data.dtype:
             if copy is False:
-                raise ValueError(f"{found.dtype} becomes {np.dtype(dtype)} by a copy only")
-            return found.astype(dtype)
-        return found.copy() if copy else found
+                raise ValueError(f"{data.dtype} becomes {np.dtype(dtype)} by a copy only")
+            return data.astype(dtype)
+        return data.copy() if copy else data
 
     @property
     def __array_interface__(self) -> dict[str, Any]:

@@ -18,10 +18,10 @@ def compute(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     trace = start_trace()
     with trace.active():
         leaves, treedef = tree.flatten(located(function, *args, **kwargs))
-        places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
-        values = [trace.read(leaves[i]) for i in places]
+        positions = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
+        values = [trace.read(leaves[i]) for i in positions]
     trace.finished = True
     name = getattr(function, "__name__", "eager")
-    for place, array in zip(places, evaluate(trace.graph(name, values), []), strict=True):
-        leaves[place] = array.copy() if not array.flags.writeable else array
+    for position, array in zip(positions, evaluate(trace.graph(name, values), []), strict=True):
+        leaves[position] = array.copy() if not array.flags.writeable else array
     return tree.unflatten(treedef, leaves)

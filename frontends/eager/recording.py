@@ -1,9 +1,9 @@
 """Ops outside of a trace, gathered until a value is needed and then compiled together.
 
 A `Recording` is a trace that goes on from call to call. Its inputs are arrays that are there
-already; what is asked of them is only written down. When somebody looks at a value, all results
-that are still held by anyone are computed by one native program, which is kept by the structure of
-what it computes: a loop that does the same again finds it.
+already; ops on them are only recorded. When a value is needed, all results that are still in use
+are computed by one native program, which is kept by the structure of what it computes: a loop that
+does the same again finds it.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ LARGE: Final = 1 << 16  # elements from which on it is
 
 
 class Pending(Protocol):
-    """Somebody who waits for a value."""
+    """An array that waits for its value."""
 
     def settle(self, data: NumPyArray) -> None: ...
 
 
 class Recording:
-    """A trace of ops that nobody has computed yet, its inputs, and who waits for its values."""
+    """A trace of ops that are not computed yet, its inputs, and the arrays that wait for values."""
 
     def __init__(self) -> None:
         self.trace = start_trace()
@@ -59,7 +59,7 @@ class Recording:
         return self.trace.wrap(parameter, weak=weak)
 
     def wait(self, who: Pending, value: Value) -> None:
-        """Let somebody know the value when it is computed; nobody is kept alive by that."""
+        """Hand an array its value once it is computed; the array is not kept alive by that."""
         self._waiting[id(who)] = weakref.ref(who), value
 
     def forget(self, who: Pending) -> None:
@@ -85,16 +85,16 @@ class Recording:
                 return self._settle([], wanted)
 
     def _alive(self) -> list[tuple[Pending, Value]]:
-        found = [(reference(), value) for reference, value in self._waiting.values()]
-        return [(who, value) for who, value in found if who is not None]
+        waiting = [(reference(), value) for reference, value in self._waiting.values()]
+        return [(who, value) for who, value in waiting if who is not None]
 
     def _settle(self, waiting: Sequence[tuple[Pending, Value]], wanted: Value) -> NumPyArray:
         values = dict.fromkeys([wanted, *[value for _, value in waiting]])
-        made = dict(zip(values, self._computed(list(values)), strict=True))
+        computed = dict(zip(values, self._computed(list(values)), strict=True))
         for who, value in waiting:
-            who.settle(made[value])
+            who.settle(computed[value])
         self._waiting.clear()
-        return made[wanted]
+        return computed[wanted]
 
     def _computed(self, values: list[Value]) -> list[NumPyArray]:
         known: dict[Value, NumPyArray] = {}
@@ -174,7 +174,7 @@ _local: Final = _Local()
 
 def current() -> Recording:
     """This thread's recording: the one that goes on, or a new one if that was computed."""
-    found = _local.recording
-    if found is None or found.is_closed or found.is_long:
-        found = _local.recording = Recording()
-    return found
+    recording = _local.recording
+    if recording is None or recording.is_closed or recording.is_long:
+        recording = _local.recording = Recording()
+    return recording

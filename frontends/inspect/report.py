@@ -121,8 +121,9 @@ class Alive:
 @record
 class Memory:
     """Bytes of a program: `peak` of intermediate values, the `lower_bound` that no plan could be
-    below (0 where only the run tells sizes), what is `alive` then, and arguments and results. Where
-    steps of a loop run on several threads at once, each further thread needs `per_thread` more.
+    below (0 where sizes are known only at run time), what is `alive` then, and arguments and
+    results. Where steps of a loop run on several threads at once, each further thread needs
+    `per_thread` more.
     """
 
     peak: Size

@@ -64,13 +64,13 @@ def apply_batched(
     )
     wanted = _leaf_axes_of_result(out_axes, closure.out_tree)
     marks = [False] * closure.n_captured + [axis is not None for axis in axes]
-    made = derive.TRANSFORMS.batch(
+    batch = derive.TRANSFORMS.batch(
         closure.region, marks, size, [axis is not None for axis in wanted]
     )
     operands = [_to_front(v, axis) for v, axis in zip(arguments.values, axes, strict=True)]
-    results = apply_region(made.region, [*closure.captured, *operands])
+    results = apply_region(batch.region, [*closure.captured, *operands])
     moved = []
-    for result, has, axis in zip(results, made.has, wanted, strict=True):
+    for result, has, axis in zip(results, batch.has, wanted, strict=True):
         if has and axis is None:
             raise ArgumentError(
                 "vmap: out_axes says None for a result that depends on the batched arguments",
@@ -164,7 +164,7 @@ def _to_front(array: Any, axis: int | None) -> Any:
 
 
 def _from_front(value: Value, axis: int) -> Value:
-    place = core.normalize_axis(axis, value.type.rank)
+    position = core.normalize_axis(axis, value.type.rank)
     order = list(range(1, value.type.rank))
-    order.insert(place, 0)
+    order.insert(position, 0)
     return core.transpose(value, order)

@@ -293,12 +293,12 @@ def _stable_carry(
     for _ in range(3):
         rows = [(type, False) for type in row_types]
         body = trace_body(function, arguments, [*types, *rows], "a row of a sequence", len(types))
-        made = _carry_results(body, treedef, name)
-        adapted = [_adapt(before, after) for before, after in zip(types, made, strict=True)]
+        stepped = _carry_results(body, treedef, name)
+        adapted = [_adapt(before, after) for before, after in zip(types, stepped, strict=True)]
         if adapted == types:
             break
         types = adapted
-    for number, ((before, _), after) in enumerate(zip(types, made, strict=True)):
+    for number, ((before, _), after) in enumerate(zip(types, stepped, strict=True)):
         if not _becomes(after, before):
             fix = f"x.astype({before.dtype.numpy.name!r})"
             if before.shape != after.type.shape:
@@ -380,21 +380,21 @@ def callback(
     A call that is not `pure` happens even when its results are not used, and in program order.
     """
     types, treedef = tree.flatten(results)
-    made = control.host_call.emit(
+    outputs = control.host_call.emit(
         *[core.lift(operand) for operand in operands],
         function=_flat_results(function, treedef),
         results=tuple([spec(type) for type in types]),
         pure=pure,
     )
-    return wrapped(made, treedef)
+    return wrapped(outputs, treedef)
 
 
 def _flat_results(function: Callable[..., Any], treedef: tree.TreeDef) -> Callable[..., Any]:
     def call(*arrays: Any) -> list[Any]:
-        returned, made = tree.flatten(function(*arrays))
-        if made != treedef:
+        returned, structure = tree.flatten(function(*arrays))
+        if structure != treedef:
             raise ArgumentError(
-                f"the callback returned the structure {made}, declared was {treedef}"
+                f"the callback returned the structure {structure}, declared was {treedef}"
             )
         return returned
 

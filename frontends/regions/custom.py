@@ -77,8 +77,10 @@ class CustomJvp(_Custom):
         if ruling is None:
             return self.apply(*args)
         _, leaves, value = ruling
-        given = tree.flatten(tuple(args))[0]
-        same = len(given) == len(leaves) and all(a is b for a, b in zip(given, leaves, strict=True))
+        operands = tree.flatten(tuple(args))[0]
+        same = len(operands) == len(leaves) and all(
+            a is b for a, b in zip(operands, leaves, strict=True)
+        )
         return value if same else self.function(*args)
 
     def _emit(self, *args: Any) -> Any:
@@ -90,8 +92,8 @@ class CustomJvp(_Custom):
 
         def rule(*leaves: Any) -> Any:
             operands, rest = leaves[:n_operands], leaves[n_operands:]
-            given = iter(rest[n_results:])
-            spread = [next(given) if type.dtype.is_inexact else None for type in types]
+            remaining = iter(rest[n_results:])
+            spread = [next(remaining) if type.dtype.is_inexact else None for type in types]
             value = tree.unflatten(primal.out_tree, rest[:n_results])
             current_trace().rule = (self, operands, value)
             assert self.rule is not None
@@ -123,13 +125,13 @@ class CustomJvp(_Custom):
         return TracedBody(ruled.name, ruled.trace, kept, ruled.out_tree)
 
 
-def _match(given: Sequence[Tracer], types: Sequence[ArrayType], what: str) -> list[Tracer]:
+def _match(tracers: Sequence[Tracer], types: Sequence[ArrayType], what: str) -> list[Tracer]:
     """The tracers that belong to floating-point types, each of which must have its type's shape."""
     floats = [type for type in types if type.dtype.is_inexact]
     pairs = (
-        zip(given, types, strict=True)
-        if len(given) == len(types)
-        else zip(given, floats, strict=False)
+        zip(tracers, types, strict=True)
+        if len(tracers) == len(types)
+        else zip(tracers, floats, strict=False)
     )
     kept = []
     for tracer, type in pairs:
@@ -217,7 +219,7 @@ class CustomVjp(_Custom):
         types: Sequence[ArrayType],
         primal: TracedBody,
         residual_tree: tree.TreeDef,
-        given: Sequence[ArrayType],
+        inputs: Sequence[ArrayType],
     ) -> TracedBody:
         n_residuals = residual_tree.num_leaves
 
@@ -232,7 +234,7 @@ class CustomVjp(_Custom):
             )
             return self._argument_cotangents(returned, args, types)
 
-        return trace_body(rule, tuple(given), [(type, False) for type in given])
+        return trace_body(rule, tuple(inputs), [(type, False) for type in inputs])
 
     def _argument_cotangents(
         self, returned: Any, args: Sequence[Any], types: Sequence[ArrayType]
@@ -246,7 +248,7 @@ class CustomVjp(_Custom):
                 location=caller_location(),
             )
         remaining = iter(types)
-        made: list[Any] = []
+        cotangents: list[Any] = []
         for number, (argument, cotangent) in enumerate(zip(args, returned, strict=True)):
             own, treedef = tree.flatten(argument)
             leaf_types = [next(remaining) for _ in own]
@@ -257,8 +259,8 @@ class CustomVjp(_Custom):
             )
             for leaf, type in zip(leaves, leaf_types, strict=True):
                 if type.dtype.is_inexact:
-                    made.append(self._one(leaf, type, number))
-        return made
+                    cotangents.append(self._one(leaf, type, number))
+        return cotangents
 
     def _one(self, leaf: Any, type: ArrayType, number: int) -> Any:
         if leaf is None:

@@ -44,13 +44,15 @@ class Call:
 
     @property
     def has_static_keywords(self) -> bool:
-        return any(isinstance(place, str) for place, _ in self.static)
+        return any(isinstance(argument_key, str) for argument_key, _ in self.static)
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What a trace depends on."""
         kinds = tuple([(leaf.type, leaf.weak) for leaf in self.leaves])
-        static = tuple([(place, tree.distinct_key(value)) for place, value in self.static])
+        static = tuple(
+            [(argument_key, tree.distinct_key(value)) for argument_key, value in self.static]
+        )
         return self.treedef, kinds, static
 
 

@@ -166,21 +166,21 @@ def with_origins(error: ShapeError, values: Sequence[Value]) -> ShapeError:
 # --- shapes and axes ------------------------------------------------------------------------------
 
 
-def as_shape(given: Any) -> Shape:
+def as_shape(shape_like: Any) -> Shape:
     """A shape from an int, a size or a sequence of them."""
-    items = (given,) if isinstance(given, int | np.integer | Dim) else given
+    items = (shape_like,) if isinstance(shape_like, int | np.integer | Dim) else shape_like
     if isinstance(items, Tracer):
         raise _data_dependent(items)
     return tuple([as_size(item) for item in items])
 
 
-def as_size(given: Any) -> Size:
+def as_size(size_like: Any) -> Size:
     """A size from an int or symbolic size; a traced value is refused, as shapes must be known."""
-    if isinstance(given, Dim):
-        return given
-    if isinstance(given, Tracer):
-        raise _data_dependent(given)
-    return operator.index(given)
+    if isinstance(size_like, Dim):
+        return size_like
+    if isinstance(size_like, Tracer):
+        raise _data_dependent(size_like)
+    return operator.index(size_like)
 
 
 def _data_dependent(tracer: Tracer) -> TraceError:

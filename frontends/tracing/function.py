@@ -40,11 +40,11 @@ def run(function: Callable[..., Any], call: Call, values: Sequence[Any]) -> Any:
     """Call a function with its arrays replaced by `values` and its static arguments put back."""
     args, kwargs = tree.unflatten(call.treedef, values)
     positional = list(args)
-    for place, value in call.static:
-        if isinstance(place, int):
-            positional[place] = value
+    for argument_key, value in call.static:
+        if isinstance(argument_key, int):
+            positional[argument_key] = value
         else:
-            kwargs[place] = value
+            kwargs[argument_key] = value
     try:
         return prepared(function)(*positional, **kwargs)
     except (TypeError, ValueError) as error:

@@ -32,13 +32,13 @@ class ValueNeed(NamedTuple):
     instead: str
 
 
-def array_needed_by(place: Location | None, frame: FrameType | None) -> ValueNeed:
+def array_needed_by(location: Location | None, frame: FrameType | None) -> ValueNeed:
     """Who calls `__array__` on a traced array."""
     library = _library(frame)
     if library is not None:
         return library
-    text = "" if place is None else place.expression
-    if is_store(place):
+    text = "" if location is None else location.expression
+    if is_store(location):
         return ValueNeed(f"the write to {text}, of a NumPy array,", INTO_NUMPY + CONVERTED)
     table = _TABLE.fullmatch(text)
     if table is not None and not text.startswith(("np.c_", "np.r_")):
@@ -60,18 +60,18 @@ def array_needed_by(place: Location | None, frame: FrameType | None) -> ValueNee
     )
 
 
-def is_store(place: Location | None) -> bool:
+def is_store(location: Location | None) -> bool:
     """Whether the line assigns to an item at this place."""
-    if place is None or not place.expression.endswith("]"):
+    if location is None or not location.expression.endswith("]"):
         return False
-    line = linecache.getline(place.file, place.line)
-    _, found, rest = line.partition(place.expression)
-    return bool(found) and _STORE.match(rest) is not None
+    line = linecache.getline(location.file, location.line)
+    _, separator, rest = line.partition(location.expression)
+    return bool(separator) and _STORE.match(rest) is not None
 
 
-def statement_at(place: Location | None) -> str:
+def statement_at(location: Location | None) -> str:
     """The kind of statement or expression on the line that needs a truth value; "" if unknown."""
-    line = "" if place is None else linecache.getline(place.file, place.line).strip()
+    line = "" if location is None else linecache.getline(location.file, location.line).strip()
     for word, name in (("elif", "if"), ("if", "if"), ("while", "while"), ("assert", "assert")):
         if line.startswith(word + " ") or line.startswith(word + "("):
             return name
@@ -95,17 +95,17 @@ def describe(value: Value) -> str:
 
 def _library(frame: FrameType | None) -> ValueNeed | None:
     """SciPy's function that the user called, if it is that which asks."""
-    found: FrameType | None = None
+    caller: FrameType | None = None
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if module.startswith("scipy."):
-            found = frame
-        elif found is not None or not module.startswith(("numpy", "weft")):
+            caller = frame
+        elif caller is not None or not module.startswith(("numpy", "weft")):
             break
         frame = frame.f_back
-    if found is None:
+    if caller is None:
         return None
-    part = found.f_globals["__name__"].split(".")[1]
+    part = caller.f_globals["__name__"].split(".")[1]
     ours = f"weft.scipy.{part}"
     if part.startswith("_") or not _has(ours):
         return ValueNeed(

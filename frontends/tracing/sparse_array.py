@@ -67,8 +67,8 @@ class SparseArray:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        made: np.dtype[Any] = self.data.dtype
-        return made
+        dtype: np.dtype[Any] = self.data.dtype
+        return dtype
 
     @property
     def ndim(self) -> int:
@@ -138,8 +138,8 @@ class SparseArray:
 
     def astype(self, dtype: Any, **_: Any) -> SparseArray:
         """Entries of another dtype."""
-        made: SparseArray = located(_operations().astype, self, dtype)
-        return made
+        converted: SparseArray = located(_operations().astype, self, dtype)
+        return converted
 
     def tocoo(self) -> SparseArray:
         """The same entries with the row and the column of each."""
@@ -154,8 +154,8 @@ class SparseArray:
         return self._compressed("csc")
 
     def _compressed(self, format: str) -> SparseArray:
-        made: SparseArray = located(_operations().compressed, self, format)
-        return made
+        compressed: SparseArray = located(_operations().compressed, self, format)
+        return compressed
 
     def copy(self) -> SparseArray:
         """The array itself, which nothing can change."""
@@ -388,13 +388,13 @@ def to_scipy(array: SparseArray) -> Any:
     import scipy.sparse
 
     if array.format == "coo":
-        made = scipy.sparse.coo_array(
+        sparse = scipy.sparse.coo_array(
             (array.data, (array.lines, array.indices)), shape=array.shape, copy=False
         )
-        made.has_canonical_format = array.unique
-        return made
+        sparse.has_canonical_format = array.unique
+        return sparse
     kind = {"csr": scipy.sparse.csr_array, "csc": scipy.sparse.csc_array}[array.format]
-    made = kind((array.data, array.indices, array.lines), shape=array.shape, copy=False)
+    sparse = kind((array.data, array.indices, array.lines), shape=array.shape, copy=False)
     if not array.unique:
-        made.has_canonical_format = False  # so that it has the same structure when passed again
-    return made
+        sparse.has_canonical_format = False  # so that it has the same structure when passed again
+    return sparse

@@ -35,5 +35,5 @@ def spec(text_or_array: Any, dtype: Any = None) -> ArrayType:
     return type_of(np.asarray(text_or_array))
 
 
-def _shape(given: Size | Sequence[Size]) -> tuple[Size, ...]:
-    return (given,) if isinstance(given, int | Dim) else tuple(given)
+def _shape(sizes: Size | Sequence[Size]) -> tuple[Size, ...]:
+    return (sizes,) if isinstance(sizes, int | Dim) else tuple(sizes)

@@ -330,12 +330,12 @@ def find_trace() -> Trace | None:
 
 def leaked(tracer: Tracer) -> TraceError:
     """The error for a tracer that outlived its trace."""
-    made = _made_at(tracer)
+    origin = _made_at(tracer)
     return TraceError(
         f"a traced array ({tracer.type}) is used outside of the function or loop body that made "
         "it; return it as a result instead of storing it in an outer variable"
-        + (". It was made" if made is not None else ""),
-        location=made,
+        + (". It was made" if origin is not None else ""),
+        location=origin,
     )
 
 

@@ -77,8 +77,8 @@ def constant_leaves(treedef: TreeDef) -> tuple[bool, ...]:
 def _is_constant(part: Any) -> bool:
     if not dataclasses.is_dataclass(part.type):
         return False
-    found = [field for field in dataclasses.fields(part.type) if field.name == part.entry]
-    return any(not field.metadata.get("differentiable", True) for field in found)
+    fields = [field for field in dataclasses.fields(part.type) if field.name == part.entry]
+    return any(not field.metadata.get("differentiable", True) for field in fields)
 
 
 def is_alike(left: TreeDef, right: TreeDef) -> bool:
@@ -95,10 +95,10 @@ def _without_hints(treedef: TreeDef) -> TreeDef:
         hints = {name: None for name in _hints(node)}
         return dataclasses.replace(node, **hints) if hints else node
 
-    made = optree.tree_map(
+    without = optree.tree_map(
         cleared, example, is_leaf=lambda node: bool(_hints(node)), namespace=NAMESPACE
     )
-    return optree.tree_structure(made, namespace=NAMESPACE)
+    return optree.tree_structure(without, namespace=NAMESPACE)
 
 
 def _hints(node: Any) -> list[str]:

@@ -30,7 +30,7 @@ def global_names(code: CodeType) -> list[str]:
         return list(
             dict.fromkeys(i.argval for i in dis.get_instructions(code) if i.opname in _LOADS)
         )
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     data, high = code.co_code, 0
     for place in range(0, len(data), 2):  # `dis` would take a hundred times as long
         operation = data[place]
@@ -39,9 +39,9 @@ def global_names(code: CodeType) -> list[str]:
             continue
         shift = _SHIFTS.get(operation)
         if shift is not None:
-            found[code.co_names[(high | data[place + 1]) >> shift]] = None
+            names[code.co_names[(high | data[place + 1]) >> shift]] = None
         high = 0
-    return list(found)
+    return list(names)
 
 
 def imports(code: CodeType) -> Iterator[tuple[str, int]]:

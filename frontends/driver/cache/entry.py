@@ -88,11 +88,11 @@ class ProgramEntry:
         if data is None:
             return None
         try:
-            found = decode(data)
+            stored = decode(data)
         except (ValueError, KeyError, TypeError, IndexError, struct.error):
             return None
         self.note = self.note or f"found on disk, {len(data):,} bytes"
-        return found
+        return stored
 
     def confirm(self) -> None:
         """To be called after tracing: what changes what it depends on is not kept."""
@@ -145,15 +145,17 @@ def _version_digest(function: Callable[..., Any], call: Call, options: tuple[Any
     """A digest of a function and of the kind of its arguments."""
     from weft.frontends.driver.cache.fingerprint import Fingerprint
 
-    made = Fingerprint()
-    made.add(function, "the function")
-    made.add(tree.unflatten(call.treedef, range(len(call.leaves))), "the structure of arguments")
+    fingerprint = Fingerprint()
+    fingerprint.add(function, "the function")
+    fingerprint.add(
+        tree.unflatten(call.treedef, range(len(call.leaves))), "the structure of arguments"
+    )
     for leaf in call.leaves:
-        made.add((leaf.name, leaf.type, leaf.weak), "an argument")
-    for place, value in call.static:
-        made.add((place, value), f"the static argument {place}")
-    made.add(options, "an option")
-    return made.hexdigest()
+        fingerprint.add((leaf.name, leaf.type, leaf.weak), "an argument")
+    for argument_key, value in call.static:
+        fingerprint.add((argument_key, value), f"the static argument {argument_key}")
+    fingerprint.add(options, "an option")
+    return fingerprint.hexdigest()
 
 
 @functools.cache
@@ -180,11 +182,11 @@ def environment() -> tuple[str, ...] | None:
 
 def _stamp(package: str) -> str:
     """What tells releases of a package apart, without importing it."""
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
         return ""
-    status = os.stat(found.origin)
-    return f"{found.origin} {status.st_size} {status.st_mtime_ns}"
+    status = os.stat(spec.origin)
+    return f"{spec.origin} {status.st_size} {status.st_mtime_ns}"
 
 
 # --- bytes ----------------------------------------------------------------------------------------
@@ -231,14 +233,14 @@ def decode(data: bytes) -> StoredProgram:
     start = len(_HEAD) + _LENGTH.size
     (length,) = _LENGTH.unpack_from(data, len(_HEAD))
     head = json.loads(data[start : start + length])
-    place = start + length
+    offset = start + length
     code = []
     for size in head["code"]:
-        code.append(data[place : place + size])
-        place += size
+        code.append(data[offset : offset + size])
+        offset += size
     native = Native(
         code=tuple(code),
-        constants=_constants(head["constants"], data, place),
+        constants=_constants(head["constants"], data, offset),
         symbols=tuple(head["symbols"]),
         strides=tuple((name, number, axis) for name, number, axis in head["strides"]),
         defined=tuple(head["defined"]),
@@ -264,21 +266,21 @@ def decode(data: bytes) -> StoredProgram:
 
 
 def _constants(
-    described: Sequence[Any], data: bytes, place: int
+    described: Sequence[Any], data: bytes, offset: int
 ) -> tuple[np.ndarray[Any, Any], ...]:
-    made = []
+    arrays = []
     for name, shape, size in described:
         dtype = dtypes.named(name).numpy
         array: np.ndarray[Any, Any] = np.empty(shape, dtype)
-        array.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8, size, place)
-        made.append(array)
-        place += size
-    return tuple(made)
+        array.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8, size, offset)
+        arrays.append(array)
+        offset += size
+    return tuple(arrays)
 
 
 def _site_data(site: Site) -> list[Any]:
-    place = site.location
-    where = None if place is None else [place.file, place.line, place.expression]
+    location = site.location
+    where = None if location is None else [location.file, location.line, location.expression]
     return [site.error, site.message, site.op, where]
 
 

@@ -87,18 +87,18 @@ def weft_sources() -> str | None:
     cache of bytecode trusts them. None if one changed since this process loaded it, or if there
     are none to look at.
     """
-    made = hashlib.blake2b(digest_size=20)
+    digest = hashlib.blake2b(digest_size=20)
     paths = [path for folder in OWN_FOLDERS for path in _source_files(folder)]
     for path in paths:
         status = os.stat(path)
         if status.st_mtime >= _LOADED:
             return None
-        made.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())
-    return made.hexdigest() if paths else None
+        digest.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return digest.hexdigest() if paths else None
 
 
 def _source_files(folder: str) -> list[str]:
-    found = []
+    files = []
     for parent, _, names in os.walk(folder):
-        found += [os.path.join(parent, name) for name in names if name.endswith(".py")]
-    return sorted(found)
+        files += [os.path.join(parent, name) for name in names if name.endswith(".py")]
+    return sorted(files)
