@@ -26,7 +26,7 @@ from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.lower.backends import BACKENDS
 from weft.compiler.ops import TABLE, special
-from weft.frontends.numpy.functions import core
+from weft.frontends.tracing import core
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "adding_an_op.md"
