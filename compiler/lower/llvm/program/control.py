@@ -16,12 +16,12 @@ from weft.compiler.loops.kernel import Layout
 from weft.compiler.loops.offsets import Buffer
 from weft.compiler.loops.parallel import steps_at_once
 from weft.compiler.loops.storage import ControlPlan, RegionPlan, bytes_of
+from weft.compiler.lower.llvm.emit import atomics
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V, Variable
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.kernels import inline_kernel as in_place
-from weft.compiler.lower.llvm.support import atomics
 
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.program.region import RegionCode

@@ -28,6 +28,7 @@ from weft.compiler.loops.storage import RegionPlan, plan
 from weft.compiler.loops.text import kernel_text
 from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm import linkage
+from weft.compiler.lower.llvm.emit import atomics
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
@@ -35,7 +36,6 @@ from weft.compiler.lower.llvm.kernels.inline_kernel import MOST_ON_STACK, is_sma
 from weft.compiler.lower.llvm.kernels.kernel import KernelCode
 from weft.compiler.lower.llvm.machine import Target
 from weft.compiler.lower.llvm.program.region import RegionCode
-from weft.compiler.lower.llvm.support import atomics
 from weft.compiler.record import record
 
 Array = np.ndarray[Any, Any]
