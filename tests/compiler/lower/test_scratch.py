@@ -12,10 +12,9 @@ import pytest
 
 from tests.compiler.lower import harness
 from tests.compiler.lower.test_routines_b import build, imports
-from weft.compiler.ir import dims
+from weft.compiler.ir import dims, dtypes
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Size
-from weft.compiler.ir.dtypes import dtype
 from weft.compiler.ir.graph import Op, Result
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.lower.llvm import routines
@@ -67,6 +66,29 @@ CASES: list[Case] = [
         },
     ),
 ]
+MATRICES = {"lhs_contract": (1,), "rhs_contract": (0,)}
+HALF = "float16"
+CASES += [
+    ("dot_general", [numbers(200, 300), numbers(300, 250)], MATRICES),
+    ("dot_general", [numbers(200, 300), numbers(250, 300).T], MATRICES),
+    ("dot_general", [numbers(90, 300, of=HALF), numbers(300, 170, of=HALF)], MATRICES),
+    ("dot_general", [numbers(700, 900, of="int8"), numbers(900, 600, of="int8")], MATRICES),
+    ("dot_general", [numbers(70, 80, of="int64"), numbers(80, 90, of="int64")], MATRICES),
+    ("dot_general", [numbers(3, 4000, of="float32"), numbers(4000, 900, of="float32")], MATRICES),
+    ("dot_general", [numbers(1000, 900).T, numbers(1000, 1)], MATRICES),
+    ("dot_general", [numbers(1, 900), numbers(900, 700)], MATRICES),
+    ("dot_general", [numbers(300, 400)[:, ::2], numbers(200, 1)[::-1]], MATRICES),
+    (
+        "dot_general",
+        [numbers(30, 40, 50).transpose(0, 2, 1), numbers(40, 30, 60)],
+        {"lhs_contract": (0, 2), "rhs_contract": (1, 0)},
+    ),
+    (
+        "dot_general",
+        [numbers(3, 90, 80), numbers(3, 80, 100)],
+        {"lhs_contract": (2,), "rhs_contract": (1,), "lhs_batch": (0,), "rhs_batch": (0,)},
+    ),
+]
 # LAPACK says at run time how much it wants for these.
 ASK_THE_HEAP = ("svd",)
 
@@ -100,9 +122,11 @@ def test_planned_memory_is_all_that_a_routine_takes(
         np.testing.assert_array_equal(want, got)
 
 
-def symbolic(name: str, shapes: list[tuple[Size, ...]], attributes: dict[str, Any]) -> Op:
+def symbolic(
+    name: str, shapes: list[tuple[Size, ...]], attributes: dict[str, Any], of: str = "f64"
+) -> Op:
     builder = Builder()
-    types = [ArrayType(dtype("f64"), shape) for shape in shapes]
+    types = [ArrayType(dtypes.named(of), shape) for shape in shapes]
     parameters = [builder.parameter(type, f"x{n}") for n, type in enumerate(types)]
     first = builder.emit(TABLE[name], parameters, attributes)[0]
     assert isinstance(first, Result)
@@ -112,6 +136,23 @@ def symbolic(name: str, shapes: list[tuple[Size, ...]], attributes: dict[str, An
 def planned(op: Op, threads: Size) -> Size:
     strides = [tuple([0] * operand.type.rank) for operand in op.operands]
     return scratch_bytes(Planned(op, strides, host(), threads))
+
+
+@pytest.mark.parametrize("shape", [(1, 700, 900), (60, 1, 70), (500, 400, 2000), (90, 33, 5000)])
+@pytest.mark.parametrize("of", ["f32", "f16", "i8"])
+def test_products_of_symbols_cover_those_of_numbers(shape: tuple[int, int, int], of: str) -> None:
+    def product(sizes: tuple[Size, Size, Size], threads: Size) -> Size:
+        m, n, k = sizes
+        op = symbolic("dot_general", [(m, k), (k, n)], MATRICES, of)
+        return scratch_bytes(Planned(op, [(k, 1), (n, 1)], host(), threads))
+
+    names = ("m", "n", "k")
+    bound = product((dims.symbol("m"), dims.symbol("n"), dims.symbol("k")), dims.symbol("t"))
+    for threads in (1, 8):
+        exact = product(shape, threads)
+        assert isinstance(exact, int)
+        values = dict(zip(names, shape, strict=True)) | {"t": threads}
+        assert exact <= dims.evaluate(bound, values)
 
 
 @pytest.mark.parametrize(

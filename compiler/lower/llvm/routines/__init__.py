@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op
+from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm.emit.arrays import Array, Env
 from weft.compiler.lower.llvm.emit.function import Function
 from weft.compiler.lower.llvm.target import Target
@@ -27,14 +28,15 @@ Routine: TypeAlias = Callable[[Function, Env, Op, list[Array], list[Array]], Non
 @record
 class Planned:
     """A call of a routine as the plan of a program knows it: the op, the element strides of its
-    operands, the machine, and how many threads a run may use (a number, or a symbol that is at
-    least the number of any run).
+    operands, the machine, how many threads a run may use (a number, or a symbol that is at least
+    the number of any run), and how matrices are to be multiplied.
     """
 
     op: Op
     strides: Sequence[tuple[Size, ...]]
     target: Target
     threads: Size
+    products: Products = Products()
 
 
 ScratchOf: TypeAlias = Callable[[Planned], Size]
