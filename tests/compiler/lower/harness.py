@@ -15,8 +15,10 @@ from weft.compiler.ir.dtypes import DType, dtype
 from weft.compiler.ir.graph import Op
 from weft.compiler.lower.llvm.emit.arrays import Array, Env
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
+from weft.compiler.lower.llvm.emit.scratch import Scratch
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.machine import compile_text, host
+from weft.compiler.lower.llvm.routines import Planned, scratch_bytes
 from weft.compiler.lower.llvm.routines.convolution import entry as convolution_phases
 from weft.compiler.lower.llvm.routines.gemm import gemm
 from weft.compiler.lower.llvm.routines.gemm.kinds import KINDS
@@ -121,6 +123,28 @@ def _garbage(shape: Sequence[int], of: np.dtype[Any]) -> NDArray:
     return made
 
 
+class Room:
+    """What a routine is to work in, by its own account, between marked bytes."""
+
+    MARGIN = 4096
+    MARK = 0x5A
+
+    def __init__(self, op: Op, arrays: Sequence[NDArray], threads: int) -> None:
+        strides = [tuple(s // a.itemsize for s in a.strides) for a in arrays]
+        size = scratch_bytes(Planned(op, strides, host(), threads))
+        assert isinstance(size, int)
+        self.size = size
+        self._bytes = np.full(size + 2 * self.MARGIN + 64, self.MARK, np.uint8)
+        first = self._bytes.ctypes.data + self.MARGIN
+        self.start = first + -first % 64
+
+    def check(self) -> None:
+        """Nothing outside was written to."""
+        begin = self.start - self._bytes.ctypes.data
+        outside = [self._bytes[:begin], self._bytes[begin + self.size :]]
+        assert all((x == self.MARK).all() for x in outside), f"written outside {self.size} bytes"
+
+
 def run_routine(
     emit: Routine,
     op: Op,
@@ -128,19 +152,26 @@ def run_routine(
     *,
     dynamic: bool = False,
     imports: dict[str, int] | None = None,
+    planned: bool = False,
+    threads: int = 1,
 ) -> list[NDArray]:
     """The results of one op's routine on arrays of any strides; `dynamic` passes sizes and strides
-    as values that are known only at run time.
+    as values that are known only at run time. With `planned` it is given as many bytes to work in
+    as it said beforehand, between marked ones.
     """
     results = [_garbage([int(s) for s in r.type.shape], r.type.dtype.numpy) for r in op.results]
     every = [*arrays, *results]
     numbers = [[*a.shape, *[s // a.itemsize for s in a.strides]] for a in every]
     module = Module()
     pointers = [(f"p{i}", PTR) for i in range(len(every))]
-    f = module.function("routine", VOID, [("run", PTR), ("numbers", PTR), *pointers])
-    run, table, *addresses = f.arguments
+    given = [("run", PTR), ("numbers", PTR), ("scratch", PTR)]
+    f = module.function("routine", VOID, [*given, *pointers])
+    run, table, memory, *addresses = f.arguments
     sites: list[Site] = []
+    room = Room(op, arrays, threads) if planned else None
     env = Env(module, run, "routine", sites)
+    if room is not None and room.size:
+        env.scratch = Scratch(f, memory)
     made, place = [], 0
     for pointer, array, values in zip(addresses, every, numbers, strict=True):
         held: list[Any] = list(values)
@@ -154,10 +185,13 @@ def run_routine(
     library, address = link(module, "routine", imports)
     flat = np.array([n for values in numbers for n in values] or [0], np.int64)
     record = np.zeros(RUN_WORDS, np.int64)
-    record[0] = 1
-    call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (2 + len(every)))(address)
-    call(record.ctypes.data, flat.ctypes.data, *[array.ctypes.data for array in every])
+    record[0] = threads
+    call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (3 + len(every)))(address)
+    start = 0 if room is None else room.start
+    call(record.ctypes.data, flat.ctypes.data, start, *[array.ctypes.data for array in every])
     library.close()
+    if room is not None:
+        room.check()
     if record[1] == Failed.WORKSPACE_MEMORY:
         raise MemoryError(int(record[3]))
     if record[1]:

@@ -17,6 +17,7 @@ from weft.compiler.ir.graph import Op
 from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
+from weft.compiler.lower.llvm.emit.scratch import Scratch, Slots, slots_of
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, Type, of_dtype
 from weft.compiler.record import record
 
@@ -175,6 +176,7 @@ class Env:
         follower: Follower | None = None,
         products: Products | None = None,
         part: Part | None = None,
+        scratch: Scratch | None = None,
     ) -> None:
         self.module = module
         self.run = run
@@ -182,6 +184,7 @@ class Env:
         self.sites = sites
         self.follower = follower
         self.part = part
+        self.scratch = scratch
         self.products = products or Products()
         self.notes: list[str] = []  # what users are told of how the op is computed
         self._measure = measure
@@ -200,13 +203,24 @@ class Env:
         return len(self.sites) - 1
 
     def workspace(self, f: Function, bytes: Operand) -> V:
-        """Memory from the heap, aligned to 64 bytes; give it back with `free`. Where there is none,
-        the run fails with a MemoryError and the function returns, holding nothing.
+        """Memory, aligned to 64 bytes, which is given back with `free`: what the plan has set aside
+        for the routine, or else from the heap. Where there is none, the run fails with a
+        MemoryError and the function returns, holding nothing.
         """
+        if self.scratch is not None:
+            return self.scratch.take(f, bytes)
         return workspace.take(f, self.run, f.const(bytes, I64))
 
     def free(self, f: Function, pointer: V) -> None:
-        workspace.give_back(f, pointer)
+        if self.scratch is not None:
+            self.scratch.give_back(f, pointer)
+        else:
+            workspace.give_back(f, pointer)
+
+    @property
+    def heap(self) -> Env:
+        """The same without what was set aside, for memory whose size is known only at run time."""
+        return Env(self.module, self.run, f"{self.prefix}.heap", self.sites)
 
     def leave_without_memory(self, f: Function) -> None:
         """Return from a function if one that it called found no memory: results are not there, so
@@ -231,14 +245,28 @@ class Env:
         body: Callable[[Function, Env, V, list[V]], None],
         captured: Sequence[V] = (),
         grain: Operand = 1,
+        scratch: Operand = 0,
     ) -> None:
         """A loop from 0 to `count` whose steps may run on several threads at once.
 
         `body(g, env, i, captured)` emits one step into another function `g`, where only `i` and
-        the captured values (scalars and pointers) are known.
+        the captured values (scalars and pointers) are known. Steps that work in memory that is
+        planned say how many bytes of `scratch` they take.
         """
-        task = self._task(body, captured)
-        self._share(f, task, count, captured, grain)
+        slots = self._slots(f, count, scratch)
+        held = [*captured, *(slots.values if slots else ())]
+        task = self._task(body, captured, slots)
+        self._share(f, task, count, held, grain)
+        if slots is not None and self.scratch is not None:
+            self.scratch.give_back(f, slots.flags)
+
+    def _slots(self, f: Function, count: Operand, bytes: Operand) -> Slots | None:
+        """Memory for as many steps as threads can be at work."""
+        if self.scratch is None or (not isinstance(bytes, V) and not bytes):
+            return None
+        threads = f.load(f.element(self.run, I64, int(Run.THREADS)), I64)
+        busy = f.maximum(f.minimum(threads, f.const(count, I64)), 1)
+        return slots_of(f, self.scratch, busy, bytes)
 
     def share(
         self, f: Function, name: str, count: Operand, captured: Sequence[V], grain: Operand
@@ -262,17 +290,29 @@ class Env:
         f.call(PARALLEL, VOID, [self.run, address, data, total, least])
 
     def _task(
-        self, body: Callable[[Function, Env, V, list[V]], None], captured: Sequence[V]
+        self,
+        body: Callable[[Function, Env, V, list[V]], None],
+        captured: Sequence[V],
+        slots: Slots | None,
     ) -> str:
         name = f"{self.prefix}.task{self._tasks}"
         self._tasks += 1
         parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
         g = self.module.function(name, VOID, parameters, internal=True)
         run, data, begin, end = g.arguments
+        held = [*captured, *(slots.values if slots else ())]
+        values = unpacked(g, data, held)
         inner = Env(self.module, run, name, self.sites)
-        values = unpacked(g, data, captured)
-        with g.range(begin, end) as i:
-            body(g, inner, i, values)
+        if slots is None:
+            with g.range(begin, end) as i:
+                body(g, inner, i, values)
+        else:
+            here = Slots(*values[len(captured) :])
+            number = here.claim(g, run)
+            inner.scratch = Scratch(g, here.part(g, number))
+            with g.range(begin, end) as i:
+                body(g, inner, i, values[: len(captured)])
+            here.give_back(g, number)
         g.ret()
         return name
 

@@ -12,12 +12,12 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.loops.estimates import bytes_of
 from weft.compiler.loops.memory import ControlPlan
+from weft.compiler.lower.llvm.emit import atomics
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V, Variable
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.kernels import inline_kernel
-from weft.compiler.lower.llvm.support import atomics
 
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.program.region import RegionCode

@@ -27,13 +27,13 @@ from weft.compiler.loops.program import LoopProgram
 from weft.compiler.loops.schedule import KernelCase, Schedule
 from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm import linkage
+from weft.compiler.lower.llvm.emit import atomics
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
 from weft.compiler.lower.llvm.kernels.kernel import KernelCode
 from weft.compiler.lower.llvm.program.region import RegionCode
 from weft.compiler.lower.llvm.program.sections import emit_sections, is_long
-from weft.compiler.lower.llvm.support import atomics
 from weft.compiler.record import record
 
 Array = np.ndarray[Any, Any]

@@ -28,9 +28,10 @@ from weft.compiler.abi import (
     Pool,
     Run,
 )
+from weft.compiler.lower.llvm.emit import atomics
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
 from weft.compiler.lower.llvm.emit.types import I32, I64, PTR, VOID
-from weft.compiler.lower.llvm.support import atomics, waiting
+from weft.compiler.lower.llvm.support import waiting
 
 _INSIDE: Final = 0x0003FF  # workers between entering and leaving
 _TICKET: Final = 0x000400  # one more worker may enter

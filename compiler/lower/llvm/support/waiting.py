@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from weft.compiler.lower.llvm.emit import atomics
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.types import I32, I64, PTR, VOID
-from weft.compiler.lower.llvm.support import atomics
 
 QUEUE_WORDS: Final = 32
 INIT: Final = "weft_queue_init"

@@ -127,11 +127,13 @@ def for_each(
     *,
     numbers: Sequence[Operand] = (),
     at_once: bool = True,
+    scratch: Operand = 0,
 ) -> None:
     """`body(g, env, items, number, numbers)` for the items of arrays at each index of their leading
     axes `batch`: the index counted in row-major order, and the numbers as `g` knows them.
 
-    Items take about `steps` steps each; unless `at_once` they follow each other on this thread.
+    Items take about `steps` steps each, and `scratch` bytes of memory, if that is planned; unless
+    `at_once` they follow each other on this thread.
     """
     rank = len(batch)
     strides = [array.strides[:rank] for array in arrays]
@@ -155,7 +157,7 @@ def for_each(
         with g.range(begin, end) as i:
             body(g, inner_env, _items(g, i, given, len(shape)), i, there)
 
-    rows.parallel(f, env, product(f, shape), steps, moved, numbers, chunk)
+    rows.parallel(f, env, product(f, shape), steps, moved, numbers, chunk, scratch=scratch)
 
 
 def _items(f: Function, number: V, arrays: Sequence[Array], rank: int) -> list[Array]:

@@ -40,13 +40,15 @@ def parallel(
     body: Body,
     *,
     group: int = 1,
+    scratch: Operand = 0,
 ) -> None:
     """Items 0 to `count` in chunks that may run at once, each a multiple of `group` items but the
     last; an item takes about `steps` steps.
 
     `body(g, env, begin, end, arrays, numbers)` emits the items of one chunk; the same arrays and
-    numbers (pointers too) are given to it as `g` knows them. Of a part of all rows, only the items
-    of these are visited, one after the other.
+    numbers (pointers too) are given to it as `g` knows them. A chunk works in so many bytes of
+    `scratch`, if that is planned. Of a part of all rows, only the items of these are visited, one
+    after the other.
     """
     if env.part is not None:
         part = env.part
@@ -67,7 +69,7 @@ def parallel(
 
     captured = [value for array in arrays for value in _values(array)]
     captured += [x for x in every if isinstance(x, V)]
-    env.parallel(f, chunks, step, captured)
+    env.parallel(f, chunks, step, captured, scratch=scratch)
 
 
 def follow_at_once(

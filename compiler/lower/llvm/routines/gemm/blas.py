@@ -14,11 +14,11 @@ from weft.compiler.abi import BLAS_THREADS, BlasThreads, Run
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm import linkage
+from weft.compiler.lower.llvm.emit import atomics
 from weft.compiler.lower.llvm.emit.arrays import Array
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.types import I8, I32, I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.routines.common import copies, rows, sizes
-from weft.compiler.lower.llvm.support import atomics
 from weft.compiler.record import record
 
 LETTERS: Final = {dtypes.f32: "s", dtypes.f64: "d", dtypes.c64: "c", dtypes.c128: "z"}

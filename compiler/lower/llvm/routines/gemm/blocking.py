@@ -90,13 +90,7 @@ class Product:
 
     @property
     def most_slice(self) -> int:
-        """The terms that are multiplied at a time, at most: panels are read from the second cache,
-        and the more terms, the less often sums go to memory and back.
-        """
-        line = self.tile.columns * self.tile.type.itemsize
-        fitting = self.machine.caches.second // LIMITS.panel_part // line
-        most = LIMITS.most_bytes if self.kind.is_of_bytes else LIMITS.most_slice
-        return max(min(fitting, most), LIMITS.least_slice) & -self.tile.lanes
+        return most_slice(self.kind, self.machine)
 
     def slice(self, f: Function) -> V:
         """The terms that are multiplied at a time, so that all slices are about as long."""
@@ -141,6 +135,16 @@ class Product:
         """Whether there is something left to do then."""
         task = self.given.task
         return task.eq(task) if self.kind.is_narrowed else task.ne(0)
+
+
+def most_slice(kind: Kind, machine: Target) -> int:
+    """The terms that are multiplied at a time, at most: panels are read from the second cache, and
+    the more terms, the less often sums go to memory and back.
+    """
+    tile = kind.tile(machine)
+    fitting = machine.caches.second // LIMITS.panel_part // (tile.columns * tile.type.itemsize)
+    most = LIMITS.most_bytes if kind.is_of_bytes else LIMITS.most_slice
+    return max(min(fitting, most), LIMITS.least_slice) & -tile.lanes
 
 
 def _narrow(f: Function, source: Array, target: Array, begin: V, end: V) -> None:

@@ -10,15 +10,27 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
+from weft.compiler.loops.index import row_major
+
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op
+from weft.compiler.ir.types import ArrayType
+from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm.emit.arrays import Array, Env, Follower, contiguous, product, times
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR
-from weft.compiler.lower.llvm.routines import Routine
-from weft.compiler.lower.llvm.routines.common import copies, sizes
+from weft.compiler.lower.llvm.routines import Planned, Routine, ScratchOf
+from weft.compiler.lower.llvm.routines.common import copies, planning, sizes
 from weft.compiler.lower.llvm.routines.common.elements import all_of
-from weft.compiler.lower.llvm.routines.gemm import products
-from weft.compiler.lower.llvm.routines.gemm import strategy as ways
+from weft.compiler.lower.llvm.routines.gemm import products, scratch
+from weft.compiler.lower.llvm.routines.gemm.strategy import (
+    SINGLE_THREADED,
+    Kinds,
+    Strategy,
+    strategy_of,
+)
+from weft.compiler.lower.llvm.target import Target
 from weft.compiler.record import record
 
 Axes: TypeAlias = tuple[int, ...]
@@ -38,9 +50,35 @@ def _contract_axes(
     f: Function, env: Env, op: Op, operands: list[Array], result: Array, totals: V | None
 ) -> None:
     lhs, rhs = operands
-    names = ("lhs_contract", "rhs_contract", "lhs_batch", "rhs_batch")
-    axes = {name: tuple(op.attributes.get(name, ())) for name in names}
-    contract(f, env, lhs, rhs, result, env.follower, totals, **axes)
+    axes = _axes_of(op)
+    contract(
+        f,
+        env,
+        lhs,
+        rhs,
+        result,
+        env.follower,
+        totals,
+        lhs_contract=axes.lhs_contract,
+        rhs_contract=axes.rhs_contract,
+        lhs_batch=axes.lhs_batch,
+        rhs_batch=axes.rhs_batch,
+    )
+
+
+@record
+class _ContractedAxes:
+    """Which axes of the operands are summed over, and which are those of batches."""
+
+    lhs_contract: Axes
+    rhs_contract: Axes
+    lhs_batch: Axes
+    rhs_batch: Axes
+
+
+def _axes_of(op: Op) -> _ContractedAxes:
+    names = _ContractedAxes.__match_args__
+    return _ContractedAxes(*[tuple(op.attributes.get(name, ())) for name in names])
 
 
 def contract(
@@ -91,11 +129,9 @@ def multiply_batch(
     """
     batch = result.shape[:-2]
     steps = product(f, (*result.shape[-2:], lhs.shape[-1]))
-    is_small = sizes.is_known(steps) and steps <= ways.SINGLE_THREADED
-    several = not all(map(_is_one, batch)) and (is_small or _is_many(batch))
-    left, right, made = [sizes.rank_split(x, len(batch))[1] for x in (lhs, rhs, result)]
-    way = ways.way_of(left, right, made, env.products, f.module.target, several=several)
-    env.notes.append(way.text)
+    division = _division_of(env.products, f.module.target, lhs, rhs, result)
+    strategy = division.strategy
+    env.notes.append(strategy.text)
     passed = [] if follower is None else [follower.task, follower.data]
 
     def each(g: Function, inner: Env, items: list[Array], number: V, given: list[Operand]) -> None:
@@ -105,22 +141,43 @@ def multiply_batch(
             assert isinstance(task, V) and isinstance(data, V)
             goes_on = Follower(task, data, times(g, number, items[2].shape[0]))
         x, y, z = items
-        products.multiply(g, inner, way, x, y, z, goes_on, totals)
+        products.multiply(g, inner, strategy, x, y, z, goes_on, totals)
 
     def run(at_once: bool) -> None:
         arrays = [lhs, rhs, result]
         copies.for_each(f, env, batch, arrays, steps, each, numbers=passed, at_once=at_once)
 
-    if sizes.is_known(steps):
-        run(is_small or _is_many(batch))
+    if division.at_once is not None:
+        run(division.at_once)
         return
-    if not batch:
-        run(True)
-        return
-    with f.otherwise(sizes.value(f, steps).le(ways.SINGLE_THREADED)) as choice:
+    with f.otherwise(sizes.value(f, steps).le(SINGLE_THREADED)) as choice:
         run(True)
         choice.otherwise()
         run(False)
+
+
+@record
+class _BatchDivision:
+    """How a batch of products is computed: each by a strategy, several at once or one after the
+    other (None: known only at run time).
+    """
+
+    strategy: Strategy
+    at_once: bool | None
+
+
+def _division_of(
+    choice: Products, target: Target, lhs: Array, rhs: Array, result: Array
+) -> _BatchDivision:
+    batch, shape = result.shape[:-2], (*result.shape[-2:], lhs.shape[-1])
+    steps = math.prod(shape) if sizes.all_known(shape) else None
+    is_small = steps is not None and steps <= SINGLE_THREADED
+    several = not all(map(_is_one, batch)) and (is_small or _is_many(batch))
+    left, right, made = [sizes.rank_split(x, len(batch))[1] for x in (lhs, rhs, result)]
+    strategy = strategy_of(left, right, made, choice, target, several=several)
+    if steps is not None:
+        return _BatchDivision(strategy, is_small or _is_many(batch))
+    return _BatchDivision(strategy, None if batch else True)
 
 
 def _is_many(batch: Sequence[Operand]) -> bool:
@@ -248,4 +305,98 @@ def _packed_unless(f: Function, env: Env, fits: V, ordered: Array, direct: Array
     return _Matrices(Array(pointer.get(), direct.dtype, direct.shape, chosen), workspace.get())
 
 
+# --- planning -----------------------------------------------------------------------------------
+
+
+def _scratch(call: Planned) -> Size:
+    """Copies of operands, and what a product takes; of products that run at once each asks the
+    heap.
+    """
+    op, n = call.op, len(call.op.attributes.get("lhs_batch", ()))
+    axes = _axes_of(op)
+    types = [operand.type for operand in op.operands]
+    seen = [planning.seen(*given) for given in zip(types, call.strides, strict=True)]
+    order = _sum_order(seen[0], seen[1], axes.lhs_contract, axes.rhs_contract)
+    lhs_sum, rhs_sum = [
+        tuple(contracted[i] for i in order) for contracted in (axes.lhs_contract, axes.rhs_contract)
+    ]
+    lhs_free = _others(seen[0], axes.lhs_batch + lhs_sum)
+    rhs_free = _others(seen[1], axes.rhs_batch + rhs_sum)
+    left = _PlannedMatrix(types[0], call.strides[0], axes.lhs_batch, lhs_free, lhs_sum)
+    right = _PlannedMatrix(types[1], call.strides[1], axes.rhs_batch, rhs_sum, rhs_free)
+    copied = left.copied_bytes(seen[0]) + right.copied_bytes(seen[1])
+    m, k = left.sizes
+    shape = (*op.results[0].type.shape[:n], m, right.sizes[1])
+    result = planning.seen(op.results[0].type.with_shape(shape), row_major(shape))
+    arrays = [matrix.seen(array) for matrix, array in zip((left, right), seen, strict=True)]
+    division = _division_of(call.products, call.target, arrays[0], arrays[1], result)
+    is_single = all(map(_is_one, result.shape[:n]))
+    if division.at_once and not is_single:
+        return copied
+    kinds = Kinds(types[0].dtype, types[1].dtype, op.results[0].type.dtype)
+    strides = [matrix.strides(array) for matrix, array in zip((left, right), seen, strict=True)]
+    product = scratch.Matrices(
+        kinds, m, shape[-1], k, strides[0], strides[1], call.target, call.threads
+    )
+    bytes = scratch.product_bytes(product, division.strategy)
+    if op.name == "dot_general_sums":
+        sums = scratch.vector_bytes(kinds.result, product.n, k, None, None)
+        bytes = dims.maximum(bytes, sums)
+    return copied + bytes
+
+
+@record
+class _PlannedMatrix:
+    """An operand with two groups of its axes merged, as the plan knows it."""
+
+    type: ArrayType
+    steps: tuple[Size, ...]
+    batch: Axes
+    rows: Axes
+    columns: Axes
+
+    @property
+    def sizes(self) -> tuple[Size, Size]:
+        rows, columns = [
+            dims.product(self.type.shape[axis] for axis in group)
+            for group in (self.rows, self.columns)
+        ]
+        return rows, columns
+
+    def is_copied(self, seen: Array) -> bool | None:
+        """Whether it is copied first; None where that is known only at run time."""
+        breaks = [*_breaks(seen, self.rows), *_breaks(seen, self.columns)]
+        if not breaks:
+            return False
+        return True if any(sizes.all_known(x) for x in breaks) else None
+
+    def copied_bytes(self, seen: Array) -> Size:
+        if self.is_copied(seen) is False:
+            return 0
+        batch = [1 if self.steps[axis] == 0 else self.type.shape[axis] for axis in self.batch]
+        return planning.array(self.type.dtype, (*batch, *self.sizes))
+
+    def strides(self, seen: Array) -> scratch.Strides:
+        """The strides of a matrix that is multiplied, if they are known."""
+        match self.is_copied(seen):
+            case None:
+                return None
+            case True:
+                return self.sizes[1], 1
+        steps = [self._step(group) for group in (self.rows, self.columns)]
+        return steps[0], steps[1]
+
+    def seen(self, seen: Array) -> Array:
+        """The matrix as its strategy is chosen for it."""
+        shape = (*[self.type.shape[axis] for axis in self.batch], *self.sizes)
+        strides = self.strides(seen) or (dims.symbol("down"), dims.symbol("across"))
+        steps = (*[self.steps[axis] for axis in self.batch], *strides)
+        return planning.seen(self.type.with_shape(shape), steps)
+
+    def _step(self, axes: Axes) -> Size:
+        wide = [axis for axis in axes if self.type.shape[axis] != 1]
+        return self.steps[wide[-1]] if wide else 1
+
+
 ROUTINES: Final[Mapping[str, Routine]] = {"dot_general": _emit, "dot_general_sums": _emit_sums}
+SCRATCH: Final[Mapping[str, ScratchOf]] = dict.fromkeys(ROUTINES, _scratch)

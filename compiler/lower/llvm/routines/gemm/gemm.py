@@ -3,7 +3,9 @@
 The code serves all sizes and strides, so it is compiled once and linked to the programs that call
 it by `Kind.symbol`:
 
-    weft_gemm_*(run, lhs, rhs, result, task, data, totals, first, m, n, k, four strides)
+    weft_gemm_*(run, lhs, rhs, result, task, data, totals, scratch, first, m, n, k, four strides)
+
+`scratch` is memory of as many bytes as `scratch.gemm_bytes` says, or null: then the heap is asked.
 
 `blocking` says how a product is divided, `tasks` has what threads do.
 """
@@ -14,6 +16,7 @@ from typing import Final
 
 from weft.compiler.lower.llvm.emit.arrays import Array, Env, Follower
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
+from weft.compiler.lower.llvm.emit.scratch import Scratch
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
 from weft.compiler.lower.llvm.routines.gemm import tasks, tiles
 from weft.compiler.lower.llvm.routines.gemm.blocking import (
@@ -26,7 +29,7 @@ from weft.compiler.lower.llvm.routines.gemm.blocking import (
 from weft.compiler.lower.llvm.routines.gemm.kinds import Kind, kind_of
 from weft.compiler.lower.llvm.target import Target
 
-_POINTERS: Final = ("run", "lhs", "rhs", "result", "task", "data", "totals")
+_POINTERS: Final = ("run", "lhs", "rhs", "result", "task", "data", "totals", "scratch")
 _NUMBERS: Final = ("first", "m", "n", "k", "lhs_row", "lhs_column", "rhs_row", "rhs_column")
 
 
@@ -55,6 +58,7 @@ def call(
     sizes = (goes_on.first, *result.shape, lhs.shape[1], *lhs.strides, *rhs.strides)
     pointers = [env.run, lhs.pointer, rhs.pointer, result.pointer, goes_on.task, goes_on.data]
     pointers.append(totals or f.const(0, PTR))
+    pointers.append(f.const(0, PTR) if env.scratch is None else env.scratch.next)
     f.call(kind.symbol, VOID, [*pointers, *[f.const(size, I64) for size in sizes]])
 
 
@@ -65,19 +69,46 @@ def define(module: Module, kind: Kind) -> None:
         tiles.define(module, tile)
     parameters = [*[(x, PTR) for x in _POINTERS], *[(x, I64) for x in _NUMBERS]]
     f = module.function(kind.symbol, VOID, parameters)
-    run, *values = f.arguments
+    run, *given = f.arguments
+    *arrays, planned = given[: len(_POINTERS) - 1]
+    numbers = given[len(_POINTERS) - 1 :]
     env = Env(module, run, kind.symbol, [])
-    given = Arguments(*[*values, values[2]])
-    if not kind.is_narrowed:
-        _build(f, env, Product(kind, module.target, given))
-    else:
-        sums = env.workspace(f, given.m * given.n * tile.type.itemsize)
-        _build(f, env, Product(kind, module.target, Arguments(*[*values, sums])))
-        env.free(f, sums)
+    memory = _Memory(f, env, planned)
+    sums = arrays[2]
+    if kind.is_narrowed:
+        m, n = numbers[1:3]
+        sums = memory.take(m * n * tile.type.itemsize)
+    product = Product(kind, module.target, Arguments(*[*arrays, *numbers, sums]))
+    _build(f, env, product, memory)
+    if kind.is_narrowed:
+        memory.give_back(sums)
     f.ret()
 
 
-def _build(f: Function, env: Env, product: Product) -> None:
+class _Memory:
+    """What a product works in: planned memory if there is some, else the heap's."""
+
+    def __init__(self, f: Function, env: Env, planned: V) -> None:
+        self.f: Final = f
+        self.env: Final = env
+        self.is_planned: Final = planned.ne(0)
+        self.planned: Final = Scratch(f, planned)
+
+    def take(self, bytes: V) -> V:
+        f, part = self.f, self.f.variable(0, PTR)
+        with f.otherwise(self.is_planned) as choice:
+            part.set(self.planned.take(f, bytes))
+            choice.otherwise()
+            part.set(self.env.workspace(f, bytes))
+        return part.get()
+
+    def give_back(self, part: V) -> None:
+        f = self.f
+        with f.when(~self.is_planned):
+            self.env.free(f, part)
+
+
+def _build(f: Function, env: Env, product: Product, memory: _Memory) -> None:
     tile, k = product.tile, product.given.k
     blocking = blocking_of(f, env, product)
     depth, packed_panels = blocking.slice, blocking.packed_panels
@@ -91,7 +122,7 @@ def _build(f: Function, env: Env, product: Product) -> None:
     packed = f.variable(few)
     is_large = room.gt(LIMITS.stack_bytes)
     with f.when(is_large):
-        packed.set(env.workspace(f, room))
+        packed.set(memory.take(room))
     with f.range(0, k, several * depth) as start:
         end = f.minimum(start + several * depth, k)
         span = (start, end)
@@ -99,6 +130,6 @@ def _build(f: Function, env: Env, product: Product) -> None:
             tasks.pack_right(f, env, product, blocking, packed.get(), span)
         tasks.multiply(f, env, product, blocking, packed.get(), span)
     with f.when(is_large):
-        env.free(f, packed.get())
+        memory.give_back(packed.get())
     with f.when(product.has_more & blocking.groups.ne(1)):
         tasks.go_on(f, env, product)

@@ -14,6 +14,7 @@ from weft.compiler.abi import Run
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.emit.arrays import Array, Element, Env, contiguous
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
+from weft.compiler.lower.llvm.emit.scratch import Scratch
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.routines.common import copies, rows, sizes
 from weft.compiler.lower.llvm.routines.common.elements import (
@@ -40,8 +41,8 @@ _COLUMN_VECTORS: Final = 4  # vectors of neighbouring rows that are summed at on
 _STRIP: Final = 256  # neighbouring rows of which strips are multiples
 _STRIP_BYTES: Final = 1 << 14  # of sums that are held in the cache
 _STRIP_COLUMNS: Final = 4  # columns that are added to a strip at a time
-_PART_COLUMNS: Final = 256  # columns of a part, at least
-_PART_SIZE: Final = 1 << 18  # elements of a part, at least
+PART_COLUMNS: Final = 256  # columns of a part, at least
+PART_SIZE: Final = 1 << 18  # elements of a part, at least
 
 
 class _Maker:
@@ -241,18 +242,20 @@ Form: TypeAlias = Callable[[Function, Array, Array, Array, V, V], None]
 def multiply_vector(f: Function, env: Env, matrix: Array, vector: Array, result: Array) -> None:
     """A matrix [m, k] times a vector [k] into a result of m neighbouring elements."""
     kinds = (matrix.dtype, vector.dtype, result.dtype)
-    form = _known_form(matrix)
-    name = f"product.{form}.{'.'.join(kind.name for kind in kinds)}"
-    names = ("run", "matrix", "vector", "result")
+    form = known_form(matrix)
+    planned = [] if env.scratch is None else [env.scratch.next]
+    mark = ".planned" if planned else ""
+    name = f"product.{form}.{'.'.join(kind.name for kind in kinds)}{mark}"
+    names = ("run", "matrix", "vector", "result", *(["scratch"] if planned else ()))
     numbers = ("down", "across", "step", "rows", "depth")
     parameters = [(name, PTR) for name in names] + [(name, I64) for name in numbers]
     rows.shared(f.module, name, VOID, parameters, lambda g: _build(g, form, *kinds))
-    pointers = [env.run, matrix.pointer, vector.pointer, result.pointer]
+    pointers = [env.run, matrix.pointer, vector.pointer, result.pointer, *planned]
     given = (*matrix.strides, *vector.strides, *matrix.shape)
     f.call(name, VOID, [*pointers, *[sizes.value(f, x) for x in given]])
 
 
-def _known_form(matrix: Array) -> str:
+def known_form(matrix: Array) -> str:
     """The loops that the strides ask for; "any" if these are not known yet."""
     for form, stride in (("rows", matrix.strides[1]), ("columns", matrix.strides[0])):
         if sizes.is_known(stride) and stride == 1:
@@ -261,8 +264,10 @@ def _known_form(matrix: Array) -> str:
 
 
 def _build(f: Function, form: str, matrix_of: DType, vector_of: DType, result_of: DType) -> None:
-    run, x, y, z, down, across, step, count, depth = f.arguments
-    env = Env(f.module, run, f.name, [])
+    run, x, y, z, *planned = f.arguments[:-5]
+    down, across, step, count, depth = f.arguments[-5:]
+    scratch = Scratch(f, planned[0]) if planned else None
+    env = Env(f.module, run, f.name, [], scratch=scratch)
     matrix = Array(x, matrix_of, (count, depth), (down, across))
     vector = Array(y, vector_of, (depth,), (step,))
     result = Array(z, result_of, (count,), (1,))
@@ -357,7 +362,7 @@ def _divided(
     in_columns = sizes.equal(f, matrix.strides[0], 1) & f.compare("ne", matrix.strides[1], 1)
     columns = depth
     if result.dtype is maker.sums and result.dtype.is_float:
-        least = f.maximum(_up(f, f.const(_PART_SIZE, I64), f.maximum(count, 1)), _PART_COLUMNS)
+        least = f.maximum(_up(f, f.const(PART_SIZE, I64), f.maximum(count, 1)), PART_COLUMNS)
         columns = f.select(in_columns, f.minimum(least, depth), depth)
     parts = f.maximum(_up(f, depth, f.maximum(columns, 1)), 1)
     threads = f.load(f.element(env.run, I64, int(Run.THREADS)), I64)

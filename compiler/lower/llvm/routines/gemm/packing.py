@@ -34,15 +34,16 @@ def pack(f: Function, tile: Tile, width: int, source: Array, target: V) -> None:
 
 def room(tile: Tile, width: int, lines: V) -> V:
     """The elements that a packed strip takes at most."""
-    return ((lines + (tile.lanes - 1)) & -tile.lanes) * width + _overlap(tile, width)
+    return ((lines + (tile.lanes - 1)) & -tile.lanes) * width + overlap(tile, width)
 
 
 def most_room(tile: Tile, width: int, lines: int) -> int:
     """The same for a number of lines that is known."""
-    return -(-lines // tile.lanes) * tile.lanes * width + _overlap(tile, width)
+    return -(-lines // tile.lanes) * tile.lanes * width + overlap(tile, width)
 
 
-def _overlap(tile: Tile, width: int) -> int:
+def overlap(tile: Tile, width: int) -> int:
+    """The elements that the last line of a strip is written over its end."""
     return tile.lanes if width % tile.lanes else 0
 
 

@@ -1,4 +1,4 @@
-"""Matrix products in the ways that `ways` chooses, and the loops for those without a better place.
+"""Matrix products by the strategies that `strategy` chooses, and the loops for the small ones.
 
 Where the run tells sizes, one function per combination of dtypes chooses then.
 
@@ -21,12 +21,13 @@ from weft.compiler.lower.llvm.emit.arrays import (
     times,
 )
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
+from weft.compiler.lower.llvm.emit.scratch import Scratch
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
 from weft.compiler.lower.llvm.routines.common import copies, rows, sizes
 from weft.compiler.lower.llvm.routines.common.elements import Cell, number, read, splat, write
 from weft.compiler.lower.llvm.routines.gemm import blas, gemm
 from weft.compiler.lower.llvm.routines.gemm.matrix_vector import multiply_vector
-from weft.compiler.lower.llvm.routines.gemm.strategy import SHALLOW, SMALL, Kinds, Way, widths
+from weft.compiler.lower.llvm.routines.gemm.strategy import SHALLOW, SMALL, Kinds, Strategy, widths
 from weft.compiler.record import record
 
 _ROWS: Final = 4  # rows of a tile
@@ -36,21 +37,21 @@ _DEEPEST: Final = SMALL // 4  # terms of a small sum: both other sizes are 2 or 
 def multiply(
     f: Function,
     env: Env,
-    way: Way,
+    strategy: Strategy,
     lhs: Array,
     rhs: Array,
     result: Array,
     follower: Follower | None = None,
     totals: V | None = None,
 ) -> None:
-    """The product of a matrix [m, k] and a matrix [k, n] into a row-major one [m, n], in the way
-    that is theirs; a follower goes on with its rows. The sums of the right one's columns go to
-    `totals`, if that is given.
+    """The product of a matrix [m, k] and a matrix [k, n] into a row-major one [m, n], by a
+    strategy; a follower goes on with its rows. The sums of the right one's columns go to `totals`,
+    if that is given.
     """
     kinds = Kinds(lhs.dtype, rhs.dtype, result.dtype)
-    if totals is not None and way.name != "gemm":
+    if totals is not None and strategy.name != "gemm":
         _sum_columns(f, env, rhs, totals)
-    _WAYS[way.name](f, env, _Product(kinds, lhs, rhs, result, follower, totals))
+    _STRATEGIES[strategy.name](f, env, _Product(kinds, lhs, rhs, result, follower, totals))
 
 
 def _sum_columns(f: Function, env: Env, matrix: Array, totals: V) -> None:
@@ -91,20 +92,23 @@ def _follow_at_once(f: Function, env: Env, product: _Product) -> None:
         rows.follow_at_once(f, env, product.follower, *product.result.shape)
 
 
-def _call(f: Function, env: Env, way: str, build: _Build, product: _Product) -> None:
-    """Call the function of a way, which is built once for its dtypes and for the strides that are
-    known to be 1.
+def _call(f: Function, env: Env, strategy: str, build: _Build, product: _Product) -> None:
+    """Call the function of a strategy, which is built once for its dtypes and for the strides that
+    are known to be 1.
     """
     kinds, lhs, rhs, result = product.kinds, product.lhs, product.rhs, product.result
     strides = (*lhs.strides, *rhs.strides)
     ones = "".join("1" if sizes.is_known(x) and x == 1 else "n" for x in strides)
     followed = [] if product.follower is None else ["task", "data"]
-    name = f"product.{way}.{kinds.name}.{ones}{'.followed' if followed else ''}"
+    planned = [] if env.scratch is None else ["scratch"]
+    marks = f"{'.followed' if followed else ''}{'.planned' if planned else ''}"
+    name = f"product.{strategy}.{kinds.name}.{ones}{marks}"
     names: tuple[str, ...] = ("down", "across", "deeper", "along", "rows", "columns", "depth")
-    pointers = [(pointer, PTR) for pointer in ("run", "lhs", "rhs", "result", *followed)]
+    pointers = [(pointer, PTR) for pointer in ("run", "lhs", "rhs", "result", *planned, *followed)]
 
     def make(g: Function) -> None:
         run, x, y, z, *numbers = g.arguments
+        scratch = Scratch(g, numbers.pop(0)) if planned else None
         follower = None
         if followed:
             task, data, *numbers, first = numbers
@@ -119,12 +123,13 @@ def _call(f: Function, env: Env, way: str, build: _Build, product: _Product) -> 
             follower,
         )
         g.attributes = "noinline nounwind"
-        build(g, Env(g.module, run, name, []), given)
+        build(g, Env(g.module, run, name, [], scratch=scratch), given)
         g.ret()
 
     names += ("first",) if followed else ()
     rows.shared(f.module, name, VOID, [*pointers, *[(number, I64) for number in names]], make)
     addresses = [env.run, lhs.pointer, rhs.pointer, result.pointer]
+    addresses += [] if env.scratch is None else [env.scratch.next]
     numbers = [*strides, *result.shape, lhs.shape[1]]
     if product.follower is not None:
         addresses += [product.follower.task, product.follower.data]
@@ -197,7 +202,7 @@ def _by_blas(f: Function, env: Env, product: _Product) -> None:
 # --- ways that the run chooses ------------------------------------------------------------------
 
 
-def _chosen(way: str, of_matrices: _Build) -> _Build:
+def _chosen(strategy: str, of_matrices: _Build) -> _Build:
     """Products with a vector have their ways, and those of matrices the given one."""
 
     def build(f: Function, env: Env, product: _Product) -> None:
@@ -212,7 +217,7 @@ def _chosen(way: str, of_matrices: _Build) -> _Build:
 
     def call(f: Function, env: Env, product: _Product) -> None:
         with f.when(f.compare("gt", sizes.value(f, product.result.shape[0]), 0)):
-            _call(f, env, way, build, product)
+            _call(f, env, strategy, build, product)
 
     return call
 
@@ -239,7 +244,7 @@ def _by_depth(f: Function, env: Env, product: _Product) -> None:
         _by_panels(f, env, product)
 
 
-_WAYS: Final[Mapping[str, _Build]] = {
+_STRATEGIES: Final[Mapping[str, _Build]] = {
     "nothing": _by_nothing,
     "written out": _by_writing_out,
     "one column": _by_one_column,
@@ -305,7 +310,8 @@ def _build_panels(f: Function, env: Env, product: _Product) -> None:
         inner.free(g, panel)
 
     arrays = [lhs, product.rhs, product.result]
-    rows.parallel(f, env, _panel_count(f, product), steps, arrays, [], chunk)
+    bytes = times(f, lhs.shape[1], kinds.line_bytes)
+    rows.parallel(f, env, _panel_count(f, product), steps, arrays, [], chunk, scratch=bytes)
     _follow(f, env, product)
 
 

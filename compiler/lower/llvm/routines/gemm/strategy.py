@@ -1,4 +1,4 @@
-"""Which way a matrix product is computed: what is chosen here, `products` does and users are told.
+"""By which strategy a matrix product is computed: `products` does it, and users are told.
 
 Products with few elements whose sizes are known are written out; there are ways for products with
 a vector, for those of few elements or of integers (in panels), and for large ones of real floats.
@@ -78,14 +78,14 @@ class Kinds:
 
 
 @record
-class Way:
+class Strategy:
     """How a product is computed: a name that `products` knows, and words for users."""
 
     name: str
     text: str
 
 
-def way_of(
+def strategy_of(
     lhs: Array,
     rhs: Array,
     result: Array,
@@ -93,65 +93,65 @@ def way_of(
     target: Target,
     *,
     several: bool = False,
-) -> Way:
+) -> Strategy:
     """How the product of two matrices is computed; `several` says that others run at once."""
     kinds = Kinds(lhs.dtype, rhs.dtype, result.dtype)
     shape = (*result.shape, lhs.shape[1])
     if not sizes.all_known(shape):
-        return _late_way(kinds, choice)
+        return _late_strategy(kinds, choice)
     count, columns, depth = shape
     if 0 in result.shape:
-        return Way("nothing", "nothing to compute")
+        return Strategy("nothing", "nothing to compute")
     if _is_written_out(kinds, rhs, count, columns, depth):
-        return Way("written out", "written out")
+        return Strategy("written out", "written out")
     if columns == 1:
-        return Way("one column", "matrix times vector")
+        return Strategy("one column", "matrix times vector")
     if count == 1:
-        return Way("one row", "vector times matrix")
-    own = _own_way(kinds, count * columns * depth, depth, target)
+        return Strategy("one row", "vector times matrix")
+    own = _own_strategy(kinds, count * columns * depth, depth, target)
     if not kinds.is_of_blas or choice.wanted == "generated":
         return own
     if choice.wanted == "blas":
-        return _asked_way(own, lhs, rhs)
-    return _best_way(own, lhs, rhs, result, choice, several)
+        return _asked_strategy(own, lhs, rhs)
+    return _best_strategy(own, lhs, rhs, result, choice, several)
 
 
-def _own_way(kinds: Kinds, steps: int, depth: int, target: Target) -> Way:
+def _own_strategy(kinds: Kinds, steps: int, depth: int, target: Target) -> Strategy:
     """How generated code multiplies matrices."""
     if steps <= SMALL:
-        return Way("small", "small panels")
+        return Strategy("small", "small panels")
     kind = kinds.gemm
     if kind is None or depth <= SHALLOW:
-        return Way("panels", "panels")
+        return Strategy("panels", "panels")
     tile = kind.tile(target)
-    return Way("gemm", f"generated, tiles of {tile.rows} x {tile.columns}")
+    return Strategy("gemm", f"generated, tiles of {tile.rows} x {tile.columns}")
 
 
-def _asked_way(own: Way, lhs: Array, rhs: Array) -> Way:
+def _asked_strategy(own: Strategy, lhs: Array, rhs: Array) -> Strategy:
     """BLAS, but for operands that it does not take."""
     known = [blas.is_fit(matrix) for matrix in (lhs, rhs)]
     if False in known:
-        return Way(own.name, f"{own.text} (BLAS does not take an operand that lies like this)")
+        return Strategy(own.name, f"{own.text} (BLAS does not take an operand that lies like this)")
     if None in known:
-        return Way("blas", "BLAS (asked for), if it takes the operands as they lie")
-    return Way("blas", "BLAS (asked for)")
+        return Strategy("blas", "BLAS (asked for), if it takes the operands as they lie")
+    return Strategy("blas", "BLAS (asked for)")
 
 
-def _best_way(
-    own: Way, lhs: Array, rhs: Array, result: Array, choice: Products, several: bool
-) -> Way:
+def _best_strategy(
+    own: Strategy, lhs: Array, rhs: Array, result: Array, choice: Products, several: bool
+) -> Strategy:
     """BLAS where it was measured to be faster, or where there is nothing better than panels."""
     if False in [blas.is_fit(matrix) for matrix in (lhs, rhs)]:
         return own
     if result.dtype.is_complex:
         depth = sizes.known(lhs.shape[1])
-        return Way("blas", "BLAS") if own.name == "panels" and depth > SHALLOW else own
+        return Strategy("blas", "BLAS") if own.name == "panels" and depth > SHALLOW else own
     layout = _letter(lhs) + _letter(rhs)
     shape = [sizes.known(size) for size in (*result.shape, lhs.shape[1])]
     gain = choice.gain(result.dtype.name, layout, *shape, several=several)
     if gain < LEAST_GAIN:
         return own
-    return Way("blas", f"BLAS ({gain:.1f}x faster here, by weft tune)")
+    return Strategy("blas", f"BLAS ({gain:.1f}x faster here, by weft tune)")
 
 
 def _letter(matrix: Array) -> str:
@@ -160,15 +160,15 @@ def _letter(matrix: Array) -> str:
     return "n" if known[1] else "t" if known[0] else "?"
 
 
-def _late_way(kinds: Kinds, choice: Products) -> Way:
+def _late_strategy(kinds: Kinds, choice: Products) -> Strategy:
     """Where the run tells sizes."""
     if not kinds.is_of_blas or choice.wanted == "generated":
-        return Way("chosen", "chosen when it runs")
+        return Strategy("chosen", "chosen when it runs")
     if choice.wanted == "blas":
-        return Way("chosen asked", "chosen when it runs, BLAS where that can be (asked for)")
+        return Strategy("chosen asked", "chosen when it runs, BLAS where that can be (asked for)")
     if kinds.result.is_complex:
-        return Way("chosen complex", "chosen when it runs, BLAS for large ones")
-    return Way("chosen", "chosen when it runs")
+        return Strategy("chosen complex", "chosen when it runs, BLAS for large ones")
+    return Strategy("chosen", "chosen when it runs")
 
 
 def _is_written_out(kinds: Kinds, rhs: Array, count: int, columns: int, depth: int) -> bool:

@@ -6,20 +6,37 @@ large that LAPACK keeps its own threads busy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op
 from weft.compiler.lower.llvm.emit.arrays import Array, Env, product
 from weft.compiler.lower.llvm.emit.function import Function, Operand
-from weft.compiler.lower.llvm.routines import Routine
-from weft.compiler.lower.llvm.routines.common import copies, sizes
-from weft.compiler.lower.llvm.routines.linalg import lanes, lapack
+from weft.compiler.lower.llvm.routines import Planned, Routine, ScratchOf
+from weft.compiler.lower.llvm.routines.common import copies, planning, sizes
+from weft.compiler.lower.llvm.routines.linalg import lanes, lapack, scratch
 from weft.compiler.lower.llvm.routines.linalg import small as linalg_small
 from weft.compiler.lower.llvm.routines.linalg.lanes import Items
 
 _LARGE: Final = 256  # rows from which LAPACK's own threads are worth more than ours
+
+
+def _is_at_once(matrices: Array) -> bool:
+    """Whether several matrices are worked on at the same time."""
+    columns = matrices.shape[-1]
+    return not (sizes.is_known(columns) and columns >= _LARGE)
+
+
+def _is_small(op: Op, operands: Sequence[Array]) -> bool:
+    """Whether matrices are written out instead of handed to LAPACK."""
+    if op.name not in _SMALL:
+        return False
+    lines: Operand = 1
+    if op.name == "triangular_solve":
+        lines = operands[1].shape[-1 if op.attributes["left_side"] else -2]
+    return linalg_small.is_small(operands[0], lines)
 
 
 def _by_lapack(emit: Callable[..., None], *flags: str) -> Routine:
@@ -31,12 +48,14 @@ def _by_lapack(emit: Callable[..., None], *flags: str) -> Routine:
         attributes = {name: op.attributes[name] for name in flags}
         shape = operands[0].shape
         steps = product(f, (*shape[-2:], sizes.least(f, *shape[-2:])))
-        at_once = not (sizes.is_known(shape[-1]) and shape[-1] >= _LARGE)
+        at_once = _is_at_once(operands[0])
+        bytes = 0 if env.scratch is None else env.size(scratch.matrix_bytes(op))
 
         def each(g: Function, inner: Env, items: list[Array], *_: object) -> None:
             emit(g, inner, *items, **attributes)
 
-        copies.for_each(f, env, shape[:-2], [*operands, *results], steps, each, at_once=at_once)
+        every = [*operands, *results]
+        copies.for_each(f, env, shape[:-2], every, steps, each, at_once=at_once, scratch=bytes)
 
     return routine
 
@@ -46,10 +65,7 @@ def _small_or_lapack(small: Callable[..., None], emit: Callable[..., None], *fla
     large = _by_lapack(emit, *flags)
 
     def routine(f: Function, env: Env, op: Op, operands: list[Array], results: list[Array]) -> None:
-        lines: Operand = 1
-        if op.name == "triangular_solve":
-            lines = operands[1].shape[-1 if op.attributes["left_side"] else -2]
-        if not linalg_small.is_small(operands[0], lines):
+        if not _is_small(op, operands):
             large(f, env, op, operands, results)
             return
         attributes: dict[str, Any] = {name: op.attributes[name] for name in flags}
@@ -60,6 +76,15 @@ def _small_or_lapack(small: Callable[..., None], emit: Callable[..., None], *fla
     return routine
 
 
+def _scratch(call: Planned) -> Size:
+    types = [operand.type for operand in call.op.operands]
+    operands = [planning.seen(*given) for given in zip(types, call.strides, strict=True)]
+    if _is_small(call.op, operands):
+        return 0
+    return scratch.batch_bytes(call, at_once=_is_at_once(operands[0]))
+
+
+_SMALL: Final = ("cholesky", "triangular_solve", "solve", "lu", "slogdet")
 _TRIANGULAR: Final = ("lower", "transpose", "conjugate", "unit_diagonal", "left_side")
 
 ROUTINES: Final[Mapping[str, Routine]] = {
@@ -75,3 +100,4 @@ ROUTINES: Final[Mapping[str, Routine]] = {
     "eig": _by_lapack(lapack.eig),
     "svd": _by_lapack(lapack.svd),
 }
+SCRATCH: Final[Mapping[str, ScratchOf]] = dict.fromkeys(ROUTINES, _scratch)

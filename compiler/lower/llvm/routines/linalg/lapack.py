@@ -19,7 +19,7 @@ from weft.compiler.lower.llvm.routines.common.elements import Cell, number, read
 from weft.compiler.lower.llvm.routines.gemm import blas
 from weft.compiler.lower.llvm.routines.gemm.blas import LETTERS, Triangle
 
-_BLOCK: Final = 64  # columns that LAPACK may work on at once, for the size of workspace
+BLOCK: Final = 64  # columns that LAPACK may work on at once, for the size of workspace
 
 
 def _call(f: Function, dtype: DType, name: str, *arguments: Operand | str) -> V:
@@ -260,7 +260,7 @@ def qr(f: Function, env: Env, a: Array, q: Array, r: Array) -> None:
     rows, columns = [sizes.value(f, size) for size in a.shape]
     inner = sizes.value(f, q.shape[1])
     steps, widest = f.minimum(rows, columns), f.maximum(columns, inner)
-    work_size = f.maximum(widest, 1) * _BLOCK
+    work_size = f.maximum(widest, 1) * BLOCK
     held = copies.scratch(f, env, a.dtype, (widest, rows))
     scales = copies.scratch(f, env, a.dtype, (plus(f, steps, 1),))
     work = copies.scratch(f, env, a.dtype, (work_size,))
@@ -325,7 +325,7 @@ def eig(f: Function, env: Env, a: Array, values: Array, vectors: Array) -> None:
     held = _by_columns(f, env, a)
     columns = copies.scratch(f, env, a.dtype, (size, size))
     works = f.variable(_is_finite(f, held).to(I32))
-    work_size = f.maximum(size, 1) * (_BLOCK + 2)
+    work_size = f.maximum(size, 1) * (BLOCK + 2)
     work = copies.scratch(f, env, a.dtype, (work_size,))
     parts = copies.scratch(f, env, a.dtype.real, (plus(f, size * 2, 2),))
     real, leading = a.dtype.real, f.maximum(size, 1)
@@ -414,10 +414,12 @@ def _decompose(f: Function, env: Env, held: Array, u: Array, s: Array, vh: Array
     _call(f, dtype, "gesdd", *given, *factors, answer, -1, *more, integers)
     # The answer is a float, which may have been rounded down.
     size = (f.load(answer, of_dtype(dtype)).to(F64) * (1 + 2.0**-22)).to(I64) + 1
-    work = copies.scratch(f, env, dtype, (size,))
+    heap = env.heap
+    work = copies.scratch(f, heap, dtype, (size,))
     found = _call(f, dtype, "gesdd", *given, *factors, work.pointer, size, *more, integers)
     copies.copy_here(f, copies.turned(left), u)
     copies.copy_here(f, copies.turned(right), vh)
-    for pointer in (left.pointer, right.pointer, integers, real_work.pointer, work.pointer):
+    heap.free(f, work.pointer)
+    for pointer in (left.pointer, right.pointer, integers, real_work.pointer):
         env.free(f, pointer)
     return found

@@ -8,18 +8,23 @@ of equal keys; the places then say where every operand's elements come from.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Size
+from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Op
 from weft.compiler.lower.llvm.emit.arrays import Array, Env, times
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.types import I1, I64, U64
-from weft.compiler.lower.llvm.routines.common import rows
+from weft.compiler.lower.llvm.routines import Planned, ScratchOf
+from weft.compiler.lower.llvm.routines.common import planning, rows
 from weft.compiler.lower.llvm.routines.sorting import keys as order_keys
 from weft.compiler.lower.llvm.routines.sorting import selection as selecting
 from weft.compiler.lower.llvm.routines.sorting import sorts as sorting
 from weft.compiler.lower.llvm.routines.sorting.keys import contiguous_lanes, load_bits, store_bits
+from weft.compiler.lower.llvm.target import Target
 from weft.compiler.record import record
 
 # Steps that sorting takes per element, for the size of parallel tasks.
@@ -38,15 +43,12 @@ def emit_sort(f: Function, env: Env, op: Op, operands: list[Array], results: lis
     if len(operands) > 1 or dtype.is_complex:
         _sort_records(f, env, op, operands, results, num_keys, op.attributes["descending"])
         return
-    bits = order_keys.key_bits(dtype)
-    target = f.module.target
-    lanes = target.lanes(order_keys.key_type(dtype).bits)
+    plan = _plan_of(op, f.module.target)
 
     def sort(task: _Task, arrays: list[Array], begin: V, end: V) -> None:
         _ValueSort(task, *arrays).run(begin, end)
 
-    run = _Run(f, env, op.attributes["axis"], op.attributes["descending"], sort)
-    run(operands, results, lanes, sorting.network_most(bits, False, target.vector_bytes))
+    _Run(f, env, op.attributes["axis"], op.attributes["descending"], sort, plan)(operands, results)
 
 
 def emit_top_k(f: Function, env: Env, op: Op, operands: list[Array], results: list[Array]) -> None:
@@ -55,8 +57,7 @@ def emit_top_k(f: Function, env: Env, op: Op, operands: list[Array], results: li
     length = x.shape[op.attributes["axis"]]
     if not k:
         return
-    is_short = not isinstance(length, V) and length <= _SHORT
-    if x.dtype.is_complex or is_short:
+    if _is_sorted_whole(x.dtype, length):
         _sort_records(f, env, op, operands, results, 1, op.attributes["largest"])
     else:
         selecting.select_rows(f, env, op, x, *results)
@@ -77,18 +78,68 @@ def _sort_records(
         _RecordSort(task, arrays[:count], arrays[count:], num_keys).run(begin, end)
 
     axis = op.attributes["axis"]
-    bits = max(b for x in operands[:num_keys] for _, b in order_keys.part_types(x.dtype))
-    target = f.module.target
-    most = sorting.network_most(bits, True, target.vector_bytes)
-    run, length = _Run(f, env, axis, descending, sort), operands[0].shape[axis]
+    plan = _plan_of(op, f.module.target)
+    run, length = _Run(f, env, axis, descending, sort, plan), operands[0].shape[axis]
     if not isinstance(length, V):
-        run(operands, results, target.lanes(64), most)
+        run(operands, results)
         return
     with f.otherwise(length.le(_MOST_PLACES)) as choice:
-        run(operands, results, target.lanes(64), most)
+        run(operands, results)
         choice.otherwise()
         site = env.site(op, "ShapeError", "rows of {0} elements are too long to be sorted")
         env.fail(f, site, [length])
+
+
+def _is_sorted_whole(dtype: DType, length: Operand | Size) -> bool:
+    """Whether rows are sorted as a whole for top_k."""
+    return dtype.is_complex or (isinstance(length, int) and length <= _SHORT)
+
+
+@record
+class _SortPlan:
+    """How rows of an op are sorted: as keys alone, or as records of a key and its place; the bits
+    of each part of the keys; how many rows are sorted at once by the network, and the longest rows
+    for that, of many and of few.
+    """
+
+    dtype: DType
+    has_records: bool
+    part_bits: tuple[int, ...]
+    length: Size
+    lanes: int
+    most: tuple[int, int]
+
+    def bytes(self, lanes: int) -> Size:
+        """What a task takes that sorts so many rows at once (1: by the radix sort)."""
+        padded = dims.floor_divide(self.length + (sorting.BLOCK - 1), sorting.BLOCK) * sorting.BLOCK
+        if self.has_records:
+            words = max(_words(bits, self.length) for bits in self.part_bits)
+            orders = 0 if len(self.part_bits) == 1 else 2
+            counters = sorting.counter_bytes(0, 64) if lanes == 1 else 0
+            return padded * (8 * lanes) * (2 * words + orders) + counters
+        size = order_keys.key_type(self.dtype).itemsize
+        if lanes > 1:
+            return padded * (size * lanes)
+        counters = sorting.counter_bytes(0, order_keys.key_bits(self.dtype))
+        return planning.part(self.length * size) * 2 + counters
+
+
+def _plan_of(op: Op, target: Target) -> _SortPlan:
+    operands = [operand.type for operand in op.operands]
+    keys = operands[: op.attributes.get("num_keys", 1)]
+    has_records = op.name != "sort" or len(operands) > 1 or keys[0].dtype.is_complex
+    dtype, length = keys[0].dtype, operands[0].shape[op.attributes["axis"]]
+    bits = tuple(bits for key in keys for _, bits in order_keys.part_types(key.dtype))
+    lanes = target.lanes(64 if has_records else order_keys.key_type(dtype).bits)
+    widest = max(bits) if has_records else order_keys.key_bits(dtype)
+    most = sorting.network_most(widest, has_records, target.vector_bytes)
+    return _SortPlan(dtype, has_records, bits, length, lanes, most)
+
+
+def _words(bits: int, length: Operand | Size) -> int:
+    """How many words a record has."""
+    is_long = isinstance(length, int) and length > _MOST_PLACES
+    return 2 if bits > 32 or is_long else 1
 
 
 @record
@@ -100,11 +151,10 @@ class _Run:
     axis: int
     descending: bool
     sort: Callable[[_Task, list[Array], V, V], None]
+    plan: _SortPlan
 
-    def __call__(
-        self, operands: list[Array], results: list[Array], lanes: int, most: tuple[int, int]
-    ) -> None:
-        f, length = self.f, operands[0].shape[self.axis]
+    def __call__(self, operands: list[Array], results: list[Array]) -> None:
+        f, length, lanes = self.f, operands[0].shape[self.axis], self.plan.lanes
         count = rows.row_count(f, operands[0], self.axis)
 
         def run(width: int) -> None:
@@ -116,9 +166,10 @@ class _Run:
 
             steps = times(f, length, _STEPS)
             every = [*operands, *results]
-            rows.parallel(f, self.env, count, steps, every, [], body, group=width)
+            bytes = 0 if self.env.scratch is None else self.env.size(self.plan.bytes(width))
+            rows.parallel(f, self.env, count, steps, every, [], body, group=width, scratch=bytes)
 
-        network = _uses_network(f, length, count, lanes, most)
+        network = _uses_network(f, length, count, lanes, self.plan.most)
         choose(f, network, lambda: run(lanes), lambda: run(1))
 
 
@@ -367,9 +418,7 @@ class _RecordSort:
             known, order, spare = order, spare, order
 
     def words(self, part: _Part) -> int:
-        """How many words a record has."""
-        is_long = not isinstance(self.length, V) and self.length > _MOST_PLACES
-        return 2 if part.bits > 32 or is_long else 1
+        return _words(part.bits, self.length)
 
     def read(self, part: _Part, starts: list[V], known: V | None, records: V, padded: V) -> None:
         """Records of the keys in the order known so far."""
@@ -458,8 +507,44 @@ class _RecordSort:
                 )
 
 
+# --- planning -----------------------------------------------------------------------------------
+
+
+def _sort_scratch(call: Planned) -> Size:
+    """What the sort takes that is chosen, or the larger of both where that is known at run time."""
+    op, axis = call.op, call.op.attributes["axis"]
+    shape = op.operands[0].type.shape
+    plan, length = _plan_of(op, call.target), shape[axis]
+    count = dims.product((*shape[:axis], *shape[axis + 1 :]))
+    widths = [plan.lanes, 1]
+    if plan.lanes == 1:
+        widths = [1]
+    elif isinstance(length, int) and isinstance(count, int):
+        most = plan.most[0] if count >= plan.lanes // 2 else plan.most[1]
+        widths = [plan.lanes] if length <= most else [1]
+    return planning.largest(
+        planning.tasks(
+            plan.bytes(width), call.threads, planning.chunks(count, length * _STEPS, width)
+        )
+        for width in widths
+    )
+
+
+def _top_k_scratch(call: Planned) -> Size:
+    op, axis, k = call.op, call.op.attributes["axis"], call.op.attributes["k"]
+    x = op.operands[0].type
+    if not k:
+        return 0
+    if _is_sorted_whole(x.dtype, x.shape[axis]):
+        return _sort_scratch(call)
+    count = dims.product((*x.shape[:axis], *x.shape[axis + 1 :]))
+    chunks = planning.chunks(count, x.shape[axis] * selecting.STEPS)
+    return planning.tasks(selecting.task_bytes(x.dtype, k), call.threads, chunks)
+
+
 ROUTINES: Final = {
     "sort": emit_sort,
     "top_k": emit_top_k,
     "searchsorted": selecting.emit_searchsorted,
 }
+SCRATCH: Final[Mapping[str, ScratchOf]] = {"sort": _sort_scratch, "top_k": _top_k_scratch}

@@ -24,6 +24,9 @@ from weft.compiler.lower.llvm.routines.sorting.keys import contiguous_lanes, loa
 # Up to this k the elements kept are in order all the time, each new one put in its place.
 _MOST_INSERTED: Final = 32
 
+# Steps that selecting takes per element, for the size of parallel tasks.
+STEPS: Final = 4
+
 
 def select_rows(f: Function, env: Env, op: Op, x: Array, values: Array, indices: Array) -> None:
     """The k first elements of each row in the order, of a real dtype."""
@@ -35,8 +38,26 @@ def select_rows(f: Function, env: Env, op: Op, x: Array, values: Array, indices:
     ) -> None:
         selection(g, inner, op, arrays).run(begin, end)
 
-    count = rows.row_count(f, x, axis)
-    rows.parallel(f, env, count, times(f, x.shape[axis], 4), [x, values, indices], [], body)
+    count, steps = rows.row_count(f, x, axis), times(f, x.shape[axis], STEPS)
+    bytes = task_bytes(x.dtype, k)
+    rows.parallel(f, env, count, steps, [x, values, indices], [], body, scratch=bytes)
+
+
+def task_bytes(dtype: DType, k: int) -> int:
+    """What the rows of a task take, one after the other."""
+    if k <= _MOST_INSERTED:
+        return k * 16
+    return 2 * _capacity(k) + sorting.counter_bytes(0, order_keys.key_bits(dtype))
+
+
+def _collected(k: int) -> int:
+    """How many elements are collected before they are sorted."""
+    return max(4 * k, 1024)
+
+
+def _capacity(k: int) -> int:
+    """Bytes of a buffer: a whole vector may be offered to one that is nearly full."""
+    return (_collected(k) + 64) * 16
 
 
 class _Selection:
@@ -57,9 +78,6 @@ class _Selection:
     def key_type(self, dtype: DType) -> Type:
         return order_keys.key_type(dtype)
 
-    def bytes(self) -> int:
-        raise NotImplementedError
-
     def begin_row(self, start: V) -> Operand:
         """Keep the first elements; how many were read."""
         raise NotImplementedError
@@ -77,7 +95,7 @@ class _Selection:
 
     def run(self, begin: V, end: V) -> None:
         f = self.f
-        self.memory = self.env.workspace(f, self.bytes())
+        self.memory = self.env.workspace(f, task_bytes(self.x.dtype, self.k))
         with f.range(begin, end) as row:
             arrays = self.x, self.values, self.indices
             start, *targets = rows.row_starts(f, arrays, self.axis, row)
@@ -124,9 +142,6 @@ class _Selection:
 
 class _Inserting(_Selection):
     """For small k: the elements kept are always in order."""
-
-    def bytes(self) -> int:
-        return self.k * 16
 
     @property
     def places(self) -> V:
@@ -180,19 +195,12 @@ class _Collecting(_Selection):
     def __init__(self, f: Function, env: Env, op: Op, arrays: list[Array]) -> None:
         super().__init__(f, env, op, arrays)
         self.bits = 0, order_keys.key_bits(self.x.dtype)
-        self.most = max(4 * self.k, 1024)
+        self.most = _collected(self.k)
         self.held = f.variable(V(f, "null", PTR))
         self.count = f.variable(0, I64)
 
     def key_type(self, dtype: DType) -> Type:
         return U64
-
-    def capacity(self) -> int:
-        """Bytes of a buffer: a whole vector may be offered to one that is nearly full."""
-        return (self.most + 64) * 16
-
-    def bytes(self) -> int:
-        return 2 * self.capacity() + sorting.counter_bytes(*self.bits)
 
     def begin_row(self, start: V) -> Operand:
         f = self.f
@@ -223,7 +231,7 @@ class _Collecting(_Selection):
         """Keep the first k."""
         f = self.f
         held = self.held.get()
-        size = self.capacity()
+        size = _capacity(self.k)
         other = f.select(held.eq(self.memory), f.offset(self.memory, size), self.memory)
         counters = f.offset(self.memory, 2 * size)
         made = sorting.radix_sort(f, U64, 2, self.bits, (held, other), counters, self.count.get())
