@@ -21,10 +21,10 @@ from weft.compiler.loops.costs import own_cost
 from weft.compiler.loops.estimates import bytes_of
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
 from weft.compiler.loops.kernel import Kernel
+from weft.compiler.loops.kernel_text import kernel_text
 from weft.compiler.loops.memory import ControlPlan, Copy, RegionPlan
 from weft.compiler.loops.parallel import steps_at_once
 from weft.compiler.loops.row_fusion import ConsumerChain, rows_name
-from weft.compiler.loops.text import kernel_text
 from weft.compiler.loops.vectorise import VectorPlan, vectorise
 from weft.compiler.record import record
 
@@ -79,7 +79,7 @@ class TaskChain:
 
 @dataclass(eq=False, slots=True)
 class Schedule:
-    """How a program runs. `cases` has the distinct kernels by their text; `case_of` the one that a
+    """How a program runs. `cases` has the distinct kernels by their names; `case_of` the one that a
     kernel is called as; kernels that are in `inlined` are written where they stand. `stack` has the
     buffers and `stack_carries` the carries of loops that are on the stack; `chains` what runs row
     by row with a product, and `by_rows` how each such node is described; `parallel` how many steps
@@ -111,6 +111,7 @@ class _Scheduler:
         self.vector_bits = vector_bits
         self.limits = limits
         self.schedule = Schedule()
+        self.by_text: dict[str, KernelCase] = {}
         self.inlined_cost = 0
         self.stack_arrays = 0
 
@@ -153,13 +154,14 @@ class _Scheduler:
             self._call(kernel)
 
     def _call(self, kernel: Kernel) -> KernelCase:
-        cases = self.schedule.cases
-        key = kernel_text(kernel)
-        if key not in cases:
+        text = kernel_text(kernel)
+        case = self.by_text.get(text)
+        if case is None:
             vectors = vectorise(kernel, self.vector_bits)
-            cases[key] = KernelCase(f"kernel{len(cases)}", kernel, vectors)
-        self.schedule.case_of[kernel] = cases[key]
-        return cases[key]
+            case = KernelCase(f"kernel{len(self.by_text)}", kernel, vectors)
+            self.by_text[text] = self.schedule.cases[case.name] = case
+        self.schedule.case_of[kernel] = case
+        return case
 
     def _fits(self, kernel: Kernel) -> bool:
         """Whether a kernel may be written in line rather than called: it has few steps, and those
