@@ -41,6 +41,7 @@ from weft.compiler.loops.kernel import (
     Write,
 )
 from weft.compiler.loops.memory import Copy, RegionPlan
+from weft.compiler.loops.rebase import rebase
 from weft.compiler.loops.row_fusion import rows_of
 
 _TELLING: Final = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, math.inf, -math.inf))
@@ -81,14 +82,15 @@ def _build_region(plan: RegionPlan, kernels: Kernels) -> None:
         for group in groups:
             if isinstance(group, FusionGroup):
                 built[group] = build(group, layout_of, plan.fusion.position)
-                kernels.of_group[group] = collapse(built[group])[0]
+                kernels.of_group[group] = rebase(collapse(built[group])[0])
     for producer, chain in plan.order.consumers.items():
         made: list[Value] = list(producer.op.results)
         for each in chain.nodes:
             if isinstance(each, FusionGroup):
                 loops = rows_of(plan.fusion, chain.rows, made, each)
                 assert loops is not None
-                kernels.in_rows[each] = collapse(built[each], loops)
+                kernel, rows = collapse(built[each], loops)
+                kernels.in_rows[each] = rebase(kernel), rows
                 made += each.targets
             else:
                 made += each.op.results
@@ -99,11 +101,11 @@ def _build_region(plan: RegionPlan, kernels: Kernels) -> None:
 def _copy_kernel(copy: Copy) -> Kernel:
     """An array from one layout to another."""
     loops = tuple(Loop(size) for size in copy.value.type.shape)
-    group = FusionGroup(loops, 0)
+    group = FusionGroup(loops)
     ref = Ref(copy.value, over(loops))
     group.stores.append(Store(ref, copy.value, ref.place))
     kernel = build(group, lambda _, written: copy.target if written else copy.source, {})
-    return collapse(kernel)[0]
+    return rebase(collapse(kernel)[0])
 
 
 LayoutOf = Callable[[Value, bool], "Layout | None"]

@@ -13,11 +13,11 @@ from weft.compiler.ir.index.affine import Index
 from weft.compiler.loops.kernel import Entry, Kernel, Load, Stage, Write
 
 
-def rebase(kernel: Kernel) -> tuple[Kernel, tuple[int, ...]]:
-    """The kernel with positions from 0 on, and the bytes to add to the address of each array."""
+def rebase(kernel: Kernel) -> Kernel:
+    """The kernel with positions from 0 on, and offsets from the start of each array's storage."""
     shifts = _shifts(kernel)
     if not shifts:
-        return kernel, (0,) * len(kernel.arrays)
+        return kernel
 
     def moved(array: int, position: Index) -> Index:
         shift, _ = shifts.get(array, (0, 0))
@@ -37,7 +37,8 @@ def rebase(kernel: Kernel) -> tuple[Kernel, tuple[int, ...]]:
         ]
         reductions = [entries[entry.ref] for entry in stage.reductions]
         stages.append(Stage(stage.level, stage.loops, writes, reductions))
-    rebased = Kernel(
+    moves = [shifts.get(array, (0, 0)) for array in range(len(kernel.arrays))]
+    return Kernel(
         kernel.outer,
         entries,
         stages,
@@ -45,14 +46,8 @@ def rebase(kernel: Kernel) -> tuple[Kernel, tuple[int, ...]]:
         kernel.arguments,
         kernel.weight,
         kernel.in_order,
+        tuple(shift * itemsize for shift, itemsize in moves),
     )
-    bytes = [shift * itemsize for shift, itemsize in _all(shifts, len(kernel.arrays))]
-    return rebased, tuple(bytes)
-
-
-def _all(shifts: dict[int, tuple[int, int]], count: int) -> Iterator[tuple[int, int]]:
-    for array in range(count):
-        yield shifts.get(array, (0, 0))
 
 
 def _shifts(kernel: Kernel) -> dict[int, tuple[int, int]]:

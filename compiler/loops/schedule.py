@@ -21,11 +21,10 @@ from weft.compiler.loops.costs import own_cost
 from weft.compiler.loops.estimates import bytes_of
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
 from weft.compiler.loops.kernel import Kernel
+from weft.compiler.loops.kernel_text import kernel_text
 from weft.compiler.loops.memory import ControlPlan, Copy, RegionPlan
 from weft.compiler.loops.parallel import steps_at_once
-from weft.compiler.loops.rebase import rebase
 from weft.compiler.loops.row_fusion import ConsumerChain, rows_name
-from weft.compiler.loops.text import kernel_text
 from weft.compiler.loops.vectorise import VectorPlan, vectorise
 from weft.compiler.record import record
 
@@ -80,9 +79,8 @@ class TaskChain:
 
 @dataclass(eq=False, slots=True)
 class Schedule:
-    """How a program runs. `cases` has the distinct kernels by their text; `case_of` the one that a
-    kernel is called as, and `offsets` the bytes that are added to the addresses of its arrays;
-    kernels that are in `inlined` are written where they stand. `stack` has the
+    """How a program runs. `cases` has the distinct kernels by their names; `case_of` the one that a
+    kernel is called as; kernels that are in `inlined` are written where they stand. `stack` has the
     buffers and `stack_carries` the carries of loops that are on the stack; `chains` what runs row
     by row with a product, and `by_rows` how each such node is described; `parallel` how many steps
     of a loop a thread takes at a time.
@@ -90,7 +88,6 @@ class Schedule:
 
     cases: dict[str, KernelCase] = field(default_factory=dict)
     case_of: dict[Kernel, KernelCase] = field(default_factory=dict)
-    offsets: dict[Kernel, tuple[int, ...]] = field(default_factory=dict)
     inlined: set[Kernel] = field(default_factory=set)
     stack: set[Buffer] = field(default_factory=set)
     stack_carries: set[tuple[Op, int]] = field(default_factory=set)
@@ -114,6 +111,7 @@ class _Scheduler:
         self.vector_bits = vector_bits
         self.limits = limits
         self.schedule = Schedule()
+        self.by_text: dict[str, KernelCase] = {}
         self.inlined_cost = 0
         self.stack_arrays = 0
 
@@ -156,14 +154,14 @@ class _Scheduler:
             self._call(kernel)
 
     def _call(self, kernel: Kernel) -> KernelCase:
-        cases = self.schedule.cases
-        rebased, self.schedule.offsets[kernel] = rebase(kernel)
-        key = kernel_text(rebased)
-        if key not in cases:
-            vectors = vectorise(rebased, self.vector_bits)
-            cases[key] = KernelCase(f"kernel{len(cases)}", rebased, vectors)
-        self.schedule.case_of[kernel] = cases[key]
-        return cases[key]
+        text = kernel_text(kernel)
+        case = self.by_text.get(text)
+        if case is None:
+            vectors = vectorise(kernel, self.vector_bits)
+            case = KernelCase(f"kernel{len(self.by_text)}", kernel, vectors)
+            self.by_text[text] = self.schedule.cases[case.name] = case
+        self.schedule.case_of[kernel] = case
+        return case
 
     def _fits(self, kernel: Kernel) -> bool:
         """Whether a kernel may be written in line rather than called: it has few steps, and those

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import weft as wf
+from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.pipeline import lower_to_loops
 from weft.compiler.loops.program import LoopProgram
 from weft.compiler.passes.pipeline import optimise
@@ -17,6 +18,11 @@ def lowered(function: Any, *specs: str) -> LoopProgram:
     return lower_to_loops(optimise(graph)[0], 32, verify=True)[0]
 
 
+def kernels(program: LoopProgram) -> list[Kernel]:
+    assert program.kernels is not None
+    return list(program.kernels.of_group.values())
+
+
 def joined(*pieces: Any) -> Any:
     return np.concatenate(pieces)
 
@@ -24,8 +30,7 @@ def joined(*pieces: Any) -> Any:
 def test_pieces_of_equal_size_are_one_kernel_at_other_addresses() -> None:
     program = lowered(joined, *["f32[16]"] * 5)
     assert len(program.scheduled.cases) == 1
-    offsets = sorted(offsets[1] for offsets in program.scheduled.offsets.values())
-    assert offsets == [0, 64, 128, 192, 256]
+    assert sorted(sum(kernel.offsets) for kernel in kernels(program)) == [0, 64, 128, 192, 256]
 
 
 def test_pieces_of_other_sizes_are_other_kernels() -> None:
@@ -34,7 +39,7 @@ def test_pieces_of_other_sizes_are_other_kernels() -> None:
 
 def test_arrays_that_are_read_backwards_stay_where_they_are() -> None:
     program = lowered(lambda x: np.exp(x[::-1]), "f64[100]")
-    assert all(not any(offsets) for offsets in program.scheduled.offsets.values())
+    assert not any(any(kernel.offsets) for kernel in kernels(program))
 
 
 def test_values_are_those_of_numpy() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.compiler.lower import harness
-from tests.compiler.lower.test_routines_b import build, imports
+from tests.compiler.lower.llvm.routines.guarding import build, imports
 from weft.compiler.ir import dims, dtypes
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Size

@@ -258,10 +258,12 @@ class RegionCode:
 
     def _write_inline(self, kernel: Kernel) -> None:
         """Write a kernel where it stands."""
-        pointers: list[V] = []
-        for storage, _ in kernel.arrays:
-            is_number = isinstance(storage, tuple)
-            pointers.append(V(self.f, "null", PTR) if is_number else self._storage_pointer(storage))
+        pointers = [
+            V(self.f, "null", PTR)
+            if isinstance(storage, tuple)
+            else self._array_pointer(kernel, number)
+            for number, (storage, _) in enumerate(kernel.arrays)
+        ]
         arguments = [self.number(value) for value in kernel.arguments]
         values = Values(self.f, self.env, self.sizes, pointers, arguments)
         self.numbers.update(InPlace(kernel, values).emit())
@@ -272,6 +274,12 @@ class RegionCode:
         assert isinstance(storage, tuple)
         return self.slots[storage[1]]
 
+    def _array_pointer(self, kernel: Kernel, number: int) -> V:
+        """Where the positions of a kernel's array begin."""
+        pointer = self._storage_pointer(kernel.arrays[number][0])
+        offset = kernel.offsets[number] if kernel.offsets else 0
+        return self.f.offset(pointer, offset) if offset else pointer
+
     def _call_kernel(self, kernel: Kernel) -> None:
         """Call a kernel."""
         code = self.program.kernel(self.schedule.case_of[kernel])
@@ -279,11 +287,7 @@ class RegionCode:
 
     def _passed(self, kernel: Kernel, code: KernelCode) -> list[V]:
         """What a kernel is given, whose code may have been written for an equal one."""
-        pointers = [self._storage_pointer(storage) for storage, _ in kernel.arrays]
-        passed = [
-            self.f.offset(pointer, bytes) if bytes else pointer
-            for pointer, bytes in zip(pointers, self.schedule.offsets[kernel], strict=True)
-        ]
+        passed = [self._array_pointer(kernel, number) for number in range(len(kernel.arrays))]
         for value in kernel.arguments:
             element = self.number(value)
             passed += element if isinstance(element, tuple) else (element,)

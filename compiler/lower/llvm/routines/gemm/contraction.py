@@ -10,11 +10,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from weft.compiler.loops.index import row_major
-
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op
+from weft.compiler.ir.index.affine import row_major
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm.emit.arrays import Array, Env, Follower, contiguous, product, times
