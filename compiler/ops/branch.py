@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Size
-from weft.compiler.ir.walk import inline
+from weft.compiler.ir.edit import inline
 from weft.compiler.ir.errors import DTypeError, VerifyError
 from weft.compiler.ir.evaluate import BoundRegion
 from weft.compiler.ir.graph import Op, Region, Value
