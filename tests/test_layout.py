@@ -145,9 +145,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
 }
 # Modules that import each other in a circle, to be taken apart; none may be added.
-KNOWN_CYCLES: tuple[frozenset[str], ...] = (
-    frozenset(f"compiler.ir.{name}" for name in "build graph identity text verify".split()),
-)
+KNOWN_CYCLES: tuple[frozenset[str], ...] = ()
 EVERYWHERE = ("compiler.record",)
 DEFERRED = {"scipy", "sympy", "numba", "llvmlite", "opt_einsum"}
 MOST_LINES_OF_A_FILE = 600

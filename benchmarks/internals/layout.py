@@ -21,7 +21,7 @@ from benchmarks.peers import Run
 from weft.compiler.passes.pipeline import DEFAULT
 
 FIRST, LAST = (0, 3, 1, 2), (0, 2, 3, 1)
-PASSES = [item for item in DEFAULT if item.name != "lay_out"]
+PASSES = [item for item in DEFAULT if item.name != "lay_out_channels"]
 
 
 @dataclass(frozen=True)

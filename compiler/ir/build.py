@@ -10,11 +10,15 @@ import numpy as np
 
 from weft.compiler.ir.ambient import active
 from weft.compiler.ir.dtypes import DType
-from weft.compiler.ir.errors import ShapeError, VerifyError, WeftError
-from weft.compiler.ir.graph import Constant, Graph, Op, Parameter, Region, Result, Value
+from weft.compiler.ir.errors import ShapeError, WeftError
+from weft.compiler.ir.graph import Constant, Graph, Op, Parameter, Region, Result, Value, register
+from weft.compiler.ir.infer import describe, infer_types, known_types
 from weft.compiler.ir.location import Location
+from weft.compiler.ir.methods import METHODS
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.types import ArrayType
+
+register(METHODS)
 
 
 class Builder:
@@ -50,7 +54,11 @@ class Builder:
             location = self.location or (self.locate() if self.locate is not None else None)
         try:
             checked = definition.normalise(attributes or {})
-            result_types = infer_types(definition, operands, checked, regions)
+            if regions or definition.regions or definition.has_effect:
+                result_types = infer_types(definition, operands, checked, regions)
+            else:
+                types = tuple([operand.type for operand in operands])
+                result_types = known_types(definition, types, tuple(checked.values()))
         except WeftError as error:
             if isinstance(error, ShapeError) and len(operands) > 1:
                 error.message += origins(operands)
@@ -90,47 +98,6 @@ def constant(value: Any, dtype: DType | None = None) -> Constant:
     """A constant from a number or array, of the given dtype."""
     array = np.asarray(value, dtype=None if dtype is None else dtype.numpy)
     return Constant(array)
-
-
-def infer_types(
-    definition: OpDef,
-    operands: Sequence[Value],
-    attributes: Mapping[str, Any],
-    regions: Sequence[Region],
-) -> tuple[ArrayType, ...]:
-    """The result types by the op's type rule."""
-    names = definition.operands
-    is_open = bool(names) and names[-1].startswith("*")
-    if len(operands) < len(names) - is_open or (len(operands) > len(names) and not is_open):
-        raise VerifyError(
-            f"{definition.name} takes {', '.join(names) or 'no operands'}; got {len(operands)} "
-            "operands"
-        )
-    if definition.regions:
-        _check_region_count(definition, len(regions))
-        inferred = definition.infer(
-            *[v.type for v in operands], regions=tuple(regions), **attributes
-        )
-    elif regions:
-        raise VerifyError(f"{definition.name} takes no regions")
-    else:
-        inferred = definition.infer(*[v.type for v in operands], **attributes)
-    return (inferred,) if isinstance(inferred, ArrayType) else tuple(inferred)
-
-
-def _check_region_count(definition: OpDef, count: int) -> None:
-    names = definition.regions
-    is_open = names[-1].startswith("*")
-    if count < len(names) - is_open or (count > len(names) and not is_open):
-        raise VerifyError(
-            f"{definition.name} has the regions {', '.join(names)}; got {count} regions"
-        )
-
-
-def describe(definition: OpDef, operands: Sequence[Value]) -> str:
-    """An op as error messages name it: `dot_general(lhs: f32[2, 3], rhs: f32[4, 5])`."""
-    parts = [f"{definition.operand_name(i)}: {v.type}" for i, v in enumerate(operands)]
-    return f"{definition.name}({', '.join(parts)})"
 
 
 def origins(values: Sequence[Value]) -> str:

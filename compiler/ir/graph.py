@@ -9,7 +9,7 @@ region can be hashed, compiled or differentiated on its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -122,7 +122,10 @@ class Op:
         self.attributes: Final = attributes
         self.regions: Final = regions
         self.location: Final = location
-        self.results: Final = tuple([Result(type, self, i) for i, type in enumerate(result_types)])
+        if len(result_types) == 1:  # nearly all ops
+            self.results: tuple[Result, ...] = (Result(result_types[0], self, 0),)
+        else:
+            self.results = tuple([Result(type, self, i) for i, type in enumerate(result_types)])
 
     @property
     def name(self) -> str:
@@ -217,7 +220,8 @@ class Graph:
         while stack:
             region = stack.pop()
             yield region
-            stack.extend(inner for op in reversed(region.ops) for inner in reversed(op.regions))
+            holders = [op for op in region.ops if op.regions]
+            stack.extend(inner for op in reversed(holders) for inner in reversed(op.regions))
 
     def text(self, *, locations: bool = False, embed_constants: bool = False) -> str:
         """The graph as text that `weft.parse` reads back.
@@ -226,30 +230,50 @@ class Graph:
         text, which otherwise holds their names and hashes only (pass
         `constants=graph.constant_table()` to `parse`).
         """
-        from weft.compiler.ir.text import format_graph
-
-        return format_graph(self, locations=locations, embed_constants=embed_constants)
+        return _methods().text(self, locations=locations, embed_constants=embed_constants)
 
     def constant_table(self) -> dict[str, np.ndarray[Any, Any]]:
         """The large constants by the names that `text` gives them."""
-        from weft.compiler.ir.text import large_constants
-
-        return {name: constant.array for constant, name in large_constants(self).items()}
+        return _methods().constant_table(self)
 
     def verify(self) -> Graph:
         """The graph itself if it keeps every rule of the IR; raises VerifyError if not."""
-        from weft.compiler.ir.verify import verify
-
-        return verify(self)
+        return _methods().verify(self)
 
     def content_hash(self) -> str:
         """A hash of structure, types, attributes and constants, not of names and locations."""
-        from weft.compiler.ir.identity import content_hash
-
-        return content_hash(self)
+        return _methods().content_hash(self)
 
     def __str__(self) -> str:
         return self.text()
 
     def __repr__(self) -> str:
         return f"<graph {self.name}: {len(self.ops)} ops>"
+
+
+class Methods(Protocol):
+    """What a graph can be asked that is written in terms of graphs, in modules above this one."""
+
+    def text(self, graph: Graph, *, locations: bool, embed_constants: bool) -> str:
+        """See `Graph.text`."""
+
+    def constant_table(self, graph: Graph) -> dict[str, np.ndarray[Any, Any]]:
+        """See `Graph.constant_table`."""
+
+    def verify(self, graph: Graph) -> Graph:
+        """See `Graph.verify`."""
+
+    def content_hash(self, graph: Graph) -> str:
+        """See `Graph.content_hash`."""
+
+
+_registered: list[Methods] = []
+
+
+def register(methods: Methods) -> None:
+    """Give graphs their methods, as `build` does when it is loaded."""
+    _registered[:] = [methods]
+
+
+def _methods() -> Methods:
+    return _registered[0]

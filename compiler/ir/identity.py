@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from hashlib import blake2b
 
 from weft.compiler.ir.graph import Constant, Graph, Op, Region, Value
@@ -12,12 +13,39 @@ def content_hash(graph: Graph) -> str:
     """A hash of structure, types, attributes and constants; the same in every process and on every
     machine.
     """
-    return blake2b(_canonical(graph.region).encode(), digest_size=16).hexdigest()
+    return _digest(_canonical(graph.region))
 
 
-def region_hash(region: Region) -> str:
-    """The same for one region."""
-    return blake2b(_canonical(region).encode(), digest_size=16).hexdigest()
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+class RegionHashes:
+    """The same for regions, each computed once: a region inside stands as its own hash, so that
+    hashing all regions of a graph takes time in proportion to its ops, however deep they are
+    nested.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Region, str | None] = {}
+
+    def hash(self, region: Region) -> str:
+        """The hash of one region."""
+        return self._closed(region) or _digest(_canonical(region))
+
+    def _closed(self, region: Region) -> str | None:
+        """The hash of a region that defines no size; None where the names of sizes that it defines
+        have to be numbered together with those around it.
+        """
+        if region not in self._known:
+            defines = any(op.definition.defines is not None for op in region.ops)
+            nested = [self._closed(inner) for op in region.ops for inner in op.regions]
+            parts: list[str] = []
+            if not defines and None not in nested:
+                inside = iter([text for text in nested if text is not None])
+                _write_region(region, parts, lambda _, lines: lines.append(next(inside)))
+            self._known[region] = _digest("\n".join(parts)) if parts else None
+        return self._known[region]
 
 
 def structurally_equal(left: Graph, right: Graph) -> bool:
@@ -28,14 +56,20 @@ def structurally_equal(left: Graph, right: Graph) -> bool:
 def _canonical(region: Region) -> str:
     """A text in which values are numbered by position and constants stand as their digests."""
     parts: list[str] = []
-    _write_region(region, parts)
+    _write_region(region, parts, _write_nested)
     text = "\n".join(parts)
     for number, symbol in enumerate(Graph("", region).defined_symbols):
         text = re.sub(rf"\b{symbol.name}\b", f"${number}", text)
     return text
 
 
-def _write_region(region: Region, parts: list[str]) -> None:
+def _write_nested(region: Region, parts: list[str]) -> None:
+    _write_region(region, parts, _write_nested)
+
+
+def _write_region(
+    region: Region, parts: list[str], nested: Callable[[Region, list[str]], None]
+) -> None:
     numbers: dict[Value, int] = {}
     for parameter in region.parameters:
         _number(parameter, numbers)
@@ -43,7 +77,7 @@ def _write_region(region: Region, parts: list[str]) -> None:
     for op in region.ops:
         parts.append(_op_line(op, numbers))
         for inner in op.regions:
-            _write_region(inner, parts)
+            nested(inner, parts)
         for result in op.results:
             _number(result, numbers)
     parts.append(f"return {','.join(_use(result, numbers) for result in region.results)}")

@@ -35,7 +35,17 @@ class Trait(Flag):
     EFFECT = auto()  # must run even when nothing uses its results, and in program order
     HOST = auto()  # runs Python: on the thread that called, with arrays in row-major order
     CALL = auto()  # means its first region, run on the operands
+    MARKER = auto()  # its operand itself, but a user set it there: it stays, with its shape
 
+
+_TRAITS = {
+    "is_elementwise": Trait.ELEMENTWISE,
+    "is_commutative": Trait.COMMUTATIVE,
+    "is_view": Trait.VIEW,
+    "is_reduction": Trait.REDUCTION,
+    "is_marker": Trait.MARKER,
+    "has_effect": Trait.EFFECT,
+}
 
 # Type rules take operand types and attributes; references take arrays and the same attributes. Both
 # vary per op, which Callable cannot say, hence Any.
@@ -100,6 +110,17 @@ class OpDef:
     memory: Memory = _PLAIN
     consumers: Consumers | None = None
     is_row_local: Callable[[Op, int], bool] | None = None
+    # The traits one by one: asking a flag takes as long as the rest of a visit does.
+    is_elementwise: bool = field(init=False)
+    is_commutative: bool = field(init=False)
+    is_view: bool = field(init=False)
+    is_reduction: bool = field(init=False)
+    is_marker: bool = field(init=False)
+    has_effect: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name, trait in _TRAITS.items():
+            object.__setattr__(self, name, trait in self.traits)
 
     def __call__(self, *operands: Value, **attributes: object) -> Value:
         """Emit the op into the builder in force and return its one result."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from weft.compiler.ir import dims
-from weft.compiler.ir.build import describe, infer_types
 from weft.compiler.ir.dims import Dim, Symbol
 from weft.compiler.ir.errors import VerifyError, WeftError
 from weft.compiler.ir.graph import Constant, Graph, Op, Region, Value
+from weft.compiler.ir.infer import describe, infer_types
 from weft.compiler.ir.types import ArrayType
 
 

@@ -1,20 +1,15 @@
-"""Walking and rebuilding graphs: what every pass is made of.
+"""Reading graphs: every op, who uses a value, what a value needs, and in which order ops can run.
 
-Graphs are immutable, so to change one is to copy it with a substitution. `Rewriter` is that copy;
-`rebuild` applies a function to every op and returns the same graph when nothing changed.
+To change a graph, see `edit`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+import heapq
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
-from weft.compiler.ir import dims
-from weft.compiler.ir.build import Builder
-from weft.compiler.ir.dims import Dim, Size
-from weft.compiler.ir.graph import Constant, Graph, Op, Parameter, Region, Result, Value
-from weft.compiler.ir.opdef import Trait
-from weft.compiler.ir.types import ArrayType
+from weft.compiler.ir.graph import Graph, Op, Region, Result, Value
 
 
 def walk(graph: Graph) -> Iterator[Op]:
@@ -55,195 +50,68 @@ def dependencies(values: Iterable[Value]) -> list[Op]:
     return list(ordered)
 
 
-class Rewriter:
-    """Copies ops into a builder, reading each value through a substitution."""
-
-    def __init__(self, builder: Builder, substitution: Mapping[Value, Value] | None = None) -> None:
-        self.builder = builder
-        self.substitution: dict[Value, Value] = dict(substitution or {})
-        self.sizes: dict[str, Size] = {}
-
-    def value(self, value: Value) -> Value:
-        """What stands for an old value."""
-        return value if isinstance(value, Constant) else self.substitution.get(value, value)
-
-    def copy(self, op: Op, regions: Sequence[Region] | None = None) -> tuple[Value, ...]:
-        """Append a copy of an op, with other regions if given, and remember its results."""
-        copied = self.builder.emit(
-            op.definition,
-            [self.value(operand) for operand in op.operands],
-            self._attributes(op),
-            op.regions if regions is None else regions,
-            op.location,
-        )
-        self.replace(op, copied)
-        return copied
-
-    def rename_defined_size(self, op: Op) -> None:
-        """Give the size that an op defines a new name in the copies, so that copies can meet."""
-        if op.definition.defines is None:
-            return
-        for symbol in dims.symbols(op.attributes[op.definition.defines]):
-            self.sizes[symbol.name] = dims.fresh_symbol(symbol.name.rstrip("0123456789"))
-
-    def _attributes(self, op: Op) -> dict[str, Any]:
-        if not self.sizes:
-            return op.attributes
-        return {name: _substitute(value, self.sizes) for name, value in op.attributes.items()}
-
-    def replace(self, op: Op, values: Sequence[Value]) -> None:
-        """Let these values stand for the op's results."""
-        self.substitution.update(zip(op.results, values, strict=True))
-
-    def parameters(self, region: Region) -> list[Parameter]:
-        """Add a parameter for each of a region's and remember them."""
-        added = [self.builder.parameter(p.type, p.name) for p in region.parameters]
-        self.substitution.update(zip(region.parameters, added, strict=True))
-        return added
-
-    def results(self, region: Region) -> list[Value]:
-        """What stands for a region's results."""
-        return [self.value(result) for result in region.results]
-
-
-def inline(region: Region, arguments: Sequence[Value], builder: Builder) -> list[Value]:
-    """Append a region's ops to a builder with its parameters bound to the arguments; returns its
-    results.
-    """
-    rewriter = Rewriter(builder, dict(zip(region.parameters, arguments, strict=True)))
-    for op in region.ops:
-        rewriter.rename_defined_size(op)
-        regions = [_resize(inner, rewriter.sizes) for inner in op.regions]
-        rewriter.copy(op, regions)
-    return rewriter.results(region)
-
-
-def _substitute(value: Any, sizes: Mapping[str, Size]) -> Any:
-    """An attribute with sizes replaced by name."""
-    if isinstance(value, Dim):
-        return dims.substitute(value, sizes)
-    if isinstance(value, tuple):
-        return tuple([_substitute(item, sizes) for item in value])
-    if isinstance(value, ArrayType):
-        return value.with_shape(_substitute(value.shape, sizes))
-    return value
-
-
-def _resize(region: Region, sizes: Mapping[str, Size]) -> Region:
-    """A region with sizes replaced by name, in its parameters and all that follows from them."""
-    if not sizes:
-        return region
-    builder = Builder()
-    rewriter = Rewriter(builder)
-    rewriter.sizes = dict(sizes)
-    for parameter in region.parameters:
-        type = _substitute(parameter.type, sizes)
-        rewriter.substitution[parameter] = builder.parameter(type, parameter.name)
-    for op in region.ops:
-        rewriter.copy(op, [_resize(inner, sizes) for inner in op.regions])
-    return builder.region(rewriter.results(region))
-
-
-def clone(graph: Graph) -> Graph:
-    """A copy that shares no value or op with the original, nested regions included."""
-    return Graph(graph.name, clone_region(graph.region))
-
-
-def clone_region(region: Region) -> Region:
-    """A copy of a region and all regions in it."""
-    builder = Builder()
-    rewriter = Rewriter(builder)
-    rewriter.parameters(region)
-    for op in region.ops:
-        rewriter.copy(op, [clone_region(inner) for inner in op.regions])
-    return builder.region(rewriter.results(region))
-
-
-Rule = Callable[[Op, Rewriter], "Sequence[Value] | None"]
-
-
-def rebuild(graph: Graph, rule: Rule) -> Graph:
-    """The graph with `rule` applied to every op, inner regions first; the same object when no rule
-    fired.
-
-    A rule gets an op, with its regions as the rule left them, and the rewriter that holds the new
-    values of its operands. It returns the values that stand for the op's results, emitting what it
-    needs into `rewriter.builder` (which is in force), or None to keep the op.
-    """
-    region = rebuild_region(graph.region, rule)
-    return graph if region is graph.region else Graph(graph.name, region)
-
-
-def rebuild_region(region: Region, rule: Rule) -> Region:
-    """The same for one region."""
-    builder = Builder()
-    rewriter = Rewriter(builder)
-    rewriter.parameters(region)
-    changed = False
-    with builder.active():
-        for op in region.ops:
-            regions = [rebuild_region(inner, rule) for inner in op.regions]
-            inner_changed = any(
-                new is not old for new, old in zip(regions, op.regions, strict=True)
-            )
-            current = _with_regions(op, regions) if inner_changed else op
-            with builder.at(op.location):
-                replacement = rule(current, rewriter)
-            if replacement is None:
-                rewriter.copy(op, regions)
-                changed |= inner_changed
-            else:
-                rewriter.replace(op, replacement)
-                changed = True
-    return builder.region(rewriter.results(region)) if changed else region
-
-
-def _with_regions(op: Op, regions: Sequence[Region]) -> Op:
-    types = tuple(result.type for result in op.results)
-    return Op(op.definition, op.operands, op.attributes, tuple(regions), types, op.location)
-
-
-def replace_values(graph: Graph, substitution: Mapping[Value, Value]) -> Graph:
-    """The graph with values of its outermost region replaced by others that are made before every
-    use.
-    """
-    if not substitution:
-        return graph
-    builder = Builder()
-    rewriter = Rewriter(builder)
-    rewriter.parameters(graph.region)
-    for old, new in substitution.items():
-        if isinstance(old, Parameter):
-            rewriter.substitution[old] = rewriter.value(new)
-    for op in graph.ops:
-        rewriter.copy(op)
-        for result in op.results:
-            if result in substitution:
-                rewriter.substitution[result] = rewriter.value(substitution[result])
-    return Graph(graph.name, builder.region(rewriter.results(graph.region)))
-
-
-def drop_dead_ops(graph: Graph) -> Graph:
-    """The graph without ops that neither results nor effects need; the same object when all are
-    needed.
-    """
-    needed: set[Value] = set(graph.results)
-    kept: list[Op] = []
-    for op in reversed(graph.ops):
-        if has_effect(op) or any(result in needed for result in op.results):
-            kept.append(op)
-            needed.update(op.operands)
-    if len(kept) == len(graph.ops):
-        return graph
-    return Graph(graph.name, Region(graph.parameters, tuple(reversed(kept)), graph.results))
-
-
 def has_effect(op: Op) -> bool:
     """Whether an op or anything in its regions must run even when its results are not used."""
+    if not op.regions:
+        return op.definition.has_effect and not op.attributes.get("pure")
     stack = [op]
     while stack:
         item = stack.pop()
-        if Trait.EFFECT in item.definition.traits and not item.attributes.get("pure"):
+        if item.definition.has_effect and not item.attributes.get("pure"):
             return True
         stack.extend(inner for region in item.regions for inner in region.ops)
     return False
+
+
+def live_ops(
+    ops: Sequence[Op],
+    values: Iterable[Value],
+    *,
+    effects: bool = True,
+    reads: Callable[[Op, set[Value]], Iterable[Value]] | None = None,
+) -> list[Op]:
+    """The ops that some of the values need, and, with `effects`, those that must run anyway and
+    what they need.
+
+    `reads(op, needed)` says what an op with regions reads where only some of its results are
+    needed; all of its operands if it is left out.
+    """
+    needed = set(values)
+    live: list[Op] = []
+    for op in reversed(ops):
+        if needed.isdisjoint(op.results) and not (effects and has_effect(op)):
+            continue
+        live.append(op)
+        needed.update(op.operands if reads is None or not op.regions else reads(op, needed))
+    live.reverse()
+    return live
+
+
+Node = TypeVar("Node", bound=Hashable)
+
+
+def topological_order(
+    sources: Mapping[Node, Iterable[Node]], priority: Callable[[Node], Any]
+) -> list[Node]:
+    """Nodes, each after its sources; of those that can come next, the one with the least priority,
+    and of equal ones the one that `sources` names first.
+    """
+    waiting = {node: len(set(needed)) for node, needed in sources.items()}
+    readers: dict[Node, list[Node]] = {}
+    for node, needed in sources.items():
+        for source in set(needed):
+            readers.setdefault(source, []).append(node)
+    numbers = {node: number for number, node in enumerate(sources)}
+    ready = [(priority(node), numbers[node], node) for node in sources if not waiting[node]]
+    heapq.heapify(ready)
+    ordered: list[Node] = []
+    while ready:
+        _, _, node = heapq.heappop(ready)
+        ordered.append(node)
+        for reader in readers.get(node, ()):
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                heapq.heappush(ready, (priority(reader), numbers[reader], reader))
+    if len(ordered) < len(waiting):
+        raise ValueError("the nodes wait for each other")
+    return ordered

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from weft.compiler.ir import dtypes
+from weft.compiler.ir.edit import Rewriter
 from weft.compiler.ir.graph import Graph, Op, Region, Result, Value
-from weft.compiler.ir.walk import Rewriter
 from weft.compiler.loops.inline_products import is_widened
 from weft.compiler.ops.contraction import dot_general, dot_general_sums, matrix_shape
 from weft.compiler.ops.reduction import reduce_sum

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from weft.compiler.ir import dtypes
+from weft.compiler.ir.edit import Rewriter, rebuild
 from weft.compiler.ir.graph import Graph, Op, Result, Value
-from weft.compiler.ir.walk import Rewriter, rebuild
 from weft.compiler.loops import maps
 from weft.compiler.loops.estimates import is_far_smaller, leaves
 from weft.compiler.ops.arithmetic import mul

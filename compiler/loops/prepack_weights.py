@@ -11,8 +11,8 @@ from typing import Final
 
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Size
+from weft.compiler.ir.edit import Rewriter
 from weft.compiler.ir.graph import Op, Parameter, Region, Value
-from weft.compiler.ir.walk import Rewriter
 from weft.compiler.ops.contraction import dot_general, matrix_shape
 from weft.compiler.ops.control import scan
 from weft.compiler.ops.shape import transpose

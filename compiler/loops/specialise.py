@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.compiler.ir.edit import Rewriter, clone, rebuild
 from weft.compiler.ir.graph import Graph, Op, Value
 from weft.compiler.ir.opdef import Trait
-from weft.compiler.ir.walk import Rewriter, clone, rebuild
 from weft.compiler.loops.fuse_bias_gradient import fuse_bias_gradients
 from weft.compiler.loops.inline_products import inline_outer_product, narrow_product
 from weft.compiler.loops.prepack_weights import prepack_weights

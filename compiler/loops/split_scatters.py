@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from weft.compiler.ir.build import constant
+from weft.compiler.ir.edit import Rewriter, rebuild
 from weft.compiler.ir.graph import Graph, Op, Value
-from weft.compiler.ir.walk import Rewriter, rebuild
 from weft.compiler.ops.arithmetic import add
 from weft.compiler.ops.indexing import scatter
 from weft.compiler.ops.reduction import reduce_sum

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -9,16 +10,16 @@ import numpy as np
 
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Size
+from weft.compiler.ir.edit import inline
 from weft.compiler.ir.errors import DTypeError, VerifyError
 from weft.compiler.ir.evaluate import BoundRegion
 from weft.compiler.ir.graph import Op, Region, Value
 from weft.compiler.ir.lowering import Memory
 from weft.compiler.ir.opdef import OpDef
-from weft.compiler.ir.rules import Maybe, Narrowed, Prune, RegionRules, Transforms
+from weft.compiler.ir.rules import DerivedRegion, Maybe, Narrowed, Prune, RegionRules, Transforms
 from weft.compiler.ir.types import ArrayType
-from weft.compiler.ir.walk import inline
 from weft.compiler.ops import logic, shape
-from weft.compiler.ops.helpers import number, zeros
+from weft.compiler.ops.helpers import add_leading_axis, number, zeros
 from weft.compiler.ops.regions import (
     inline_here,
     marks,
@@ -95,9 +96,9 @@ def _linearize(
     """Both forms choose by the same index; residuals of equal type share a place."""
     marked = marks(tangents[1:])
     none = [False] * len(op.results)
-    first = [transforms.split(region, marked, none) for region in op.regions]
-    wanted = _any([branch.has for branch in first])
-    splits = [transforms.split(region, marked, wanted) for region in op.regions]
+    splits = [transforms.split(region, marked, none) for region in op.regions]
+    wanted = _any([branch.has for branch in splits])
+    types = [result.type for result in op.results]
     slots, places = _share_slots([[r.type for r in branch.residuals] for branch in splits])
     count = len(op.results)
     known, linear = [], []
@@ -109,7 +110,8 @@ def _linearize(
         with builder.active():
             kept = [by_slot.get(slot) or zeros(type) for slot, type in enumerate(slots)]
         known.append(builder.region([*branch.known.results[:count], *kept]))
-        linear.append(_reading_slots(branch.linear, slots, mine, tangent_types))
+        complete = _with_all(branch.linear, branch.has, wanted, types)
+        linear.append(_reading_slots(complete, slots, mine, tangent_types))
     made = switch.emit(*op.operands, regions=known)
     residuals = made[count:]
     given = present(tangents[1:])
@@ -120,14 +122,18 @@ def _linearize(
 def _share_slots(types: Sequence[Sequence[ArrayType]]) -> tuple[list[ArrayType], list[list[int]]]:
     """Slots such that each branch finds one of the right type for each of its residuals."""
     slots: list[ArrayType] = []
+    of_type: dict[ArrayType, list[int]] = {}
     places: list[list[int]] = []
     for branch in types:
+        used: Counter[ArrayType] = Counter()
         taken: list[int] = []
         for type in branch:
-            free = [i for i, slot in enumerate(slots) if slot == type and i not in taken]
-            if not free:
+            known = of_type.setdefault(type, [])
+            if used[type] == len(known):
+                known.append(len(slots))
                 slots.append(type)
-            taken.append(free[0] if free else len(slots) - 1)
+            taken.append(known[used[type]])
+            used[type] += 1
         places.append(taken)
     return slots, places
 
@@ -165,11 +171,22 @@ def _batch(
     if batched[0]:
         return _batch_index(op, operands, batched, size, transforms)
     none = [False] * len(op.results)
-    first = [transforms.batch(region, batched[1:], size, none) for region in op.regions]
-    wanted = _any([branch.has for branch in first])
-    derived = [transforms.batch(region, batched[1:], size, wanted) for region in op.regions]
-    made = switch.emit(*operands, regions=[branch.region for branch in derived])
-    return made, wanted
+    derived = [transforms.batch(region, batched[1:], size, none) for region in op.regions]
+    wanted = _any([branch.has for branch in derived])
+    regions = [_with_axes(branch, wanted, size) for branch in derived]
+    return switch.emit(*operands, regions=regions), wanted
+
+
+def _with_axes(branch: DerivedRegion, wanted: Sequence[bool], size: Size) -> Region:
+    """A batched region whose results all have the axis that those of another branch have."""
+    builder = Builder()
+    builder.parameters, builder.ops = list(branch.region.parameters), list(branch.region.ops)
+    with builder.active():
+        results = [
+            add_leading_axis(result, size) if want and not has else result
+            for result, has, want in zip(branch.region.results, branch.has, wanted, strict=True)
+        ]
+    return builder.region(results)
 
 
 def _batch_index(

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from weft.compiler.ir import dims
+from weft.compiler.ir.axes import matching_axes
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Constant, Op, Value
 from weft.compiler.ir.index.affine import ZERO, Guard, Index, Place, constant, row_major, total
@@ -90,52 +91,11 @@ def _reshaped(
     order.
     """
     made: list[Index] = []
-    for here, there in _segments(shape, target):
+    for here, there in matching_axes(shape, target):
         sizes = [shape[axis] for axis in here]
         flat = total([indices[axis] for axis in here], row_major(sizes))
         made += _split(flat, [target[axis] for axis in there])
     return made
-
-
-def _segments(shape: Sequence[Size], target: Sequence[Size]) -> list[tuple[list[int], list[int]]]:
-    """Runs of axes on both sides that hold the same number of elements, as short as possible."""
-    found: list[tuple[list[int], list[int]]] = []
-    i = j = 0
-    while i < len(shape) or j < len(target):
-        here: list[int] = []
-        there: list[int] = []
-        left: Size = 1
-        right: Size = 1
-        while True:
-            if (
-                j < len(target)
-                and (there == [] or _is_behind(right, left))
-                and (there == [] or i >= len(shape) or not _is_behind(left, right))
-            ):
-                right = right * target[j]
-                there.append(j)
-                j += 1
-            elif i < len(shape):
-                left = left * shape[i]
-                here.append(i)
-                i += 1
-            elif j < len(target):
-                right = right * target[j]
-                there.append(j)
-                j += 1
-            if left == right and here and there:
-                break
-            if i >= len(shape) and j >= len(target):
-                break
-        found.append((here, there))
-    return found
-
-
-def _is_behind(left: Size, right: Size) -> bool:
-    """Whether a product surely still misses factors of another."""
-    if isinstance(left, int) and isinstance(right, int):
-        return left < right
-    return left != right and (isinstance(left, int) or dims.lower(right - left) not in (None, 0))
 
 
 def _split(flat: Index, sizes: Sequence[Size]) -> list[Index]:

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 from weft.compiler.ir.ambient import active_builder
 from weft.compiler.ir.build import Builder
+from weft.compiler.ir.edit import inline
 from weft.compiler.ir.errors import VerifyError
 from weft.compiler.ir.graph import Region, Value
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType
-from weft.compiler.ir.walk import inline
 
 T = TypeVar("T")
 

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from weft.compiler.ir.edit import edit
 from weft.compiler.ir.errors import VerifyError
 from weft.compiler.ir.graph import Graph, Op, Result, Value
 from weft.compiler.ir.opdef import OpDef
-from weft.compiler.rewrite.edit import edit
-from weft.compiler.rewrite.pattern import may_match
+from weft.compiler.ir.walk import walk
+from weft.compiler.rewrite.pattern import Maker, maker_of, may_match
 from weft.compiler.rewrite.rule import Rule
 
 MOST_SWEEPS: Final = 100
@@ -29,18 +30,16 @@ def apply_rules(graph: Graph, rules: Sequence[Rule], fired: Counter[str] | None 
     settled: set[Op] = set()
 
     def visit(op: Op) -> Sequence[Value] | None:
-        if op.definition not in index.by_root or op in settled:
-            return None
-        made = _visit(op, index, counts)
-        if made is None:
-            settled.add(op)
-        return made
+        return None if op in settled else _visit(op, index, counts, settled)
 
     for _ in range(MOST_SWEEPS):
-        changed = edit(graph, visit)
+        changed = edit(graph, visit, index.by_root)
         if changed is graph:
             return graph
         graph = changed
+        # What is left was tried on its final operands, but for what rules emitted on the way.
+        if all(op in settled for op in walk(graph) if op.definition in index.by_root):
+            return graph
     names = ", ".join(name for name, _ in counts.most_common(5))
     raise VerifyError(f"rules still fire after {MOST_SWEEPS} sweeps, most of all {names}")
 
@@ -54,14 +53,14 @@ class _Index:
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.by_root: dict[OpDef, list[Rule]] = {}
-        self._fitting: dict[tuple[OpDef | None, ...], list[Rule]] = {}
+        self._fitting: dict[tuple[Maker, ...], list[Rule]] = {}
         for rule in rules:
             for root in rule.roots:
                 self.by_root.setdefault(root, []).append(rule)
 
     def rules(self, op: Op) -> list[Rule]:
         """Those that may fire, in order."""
-        makers = tuple([v.op.definition if isinstance(v, Result) else None for v in op.operands])
+        makers = tuple([maker_of(operand) for operand in op.operands])
         key = (op.definition, *makers)
         found = self._fitting.get(key)
         if found is None:
@@ -76,24 +75,25 @@ def _index(rules: tuple[Rule, ...]) -> _Index:
     return _Index(rules)
 
 
-def _visit(op: Op, index: _Index, counts: Counter[str]) -> Sequence[Value] | None:
+def _visit(op: Op, index: _Index, counts: Counter[str], settled: set[Op]) -> Sequence[Value] | None:
     """The op replaced by the first rule that fires, then what it gave by the next, and so on."""
-    made: Value | None = None
+    latest: Value | None = None
     for _ in range(MOST_AT_ONE_PLACE):
-        found = _first(op, index.rules(op), counts)
-        if found is None:
+        replacement = _first(op, index.rules(op), counts)
+        if replacement is None:
+            settled.add(op)
             break
-        made = found
-        if not isinstance(found, Result) or len(found.op.results) != 1:
+        latest = replacement
+        if not isinstance(replacement, Result) or len(replacement.op.results) != 1:
             break
-        op = found.op
-    return None if made is None else (made,)
+        op = replacement.op
+    return None if latest is None else (latest,)
 
 
 def _first(op: Op, rules: Sequence[Rule], counts: Counter[str]) -> Value | None:
     for rule in rules:
-        made = rule(op)
-        if made is not None:
+        replacement = rule(op)
+        if replacement is not None:
             counts[rule.name] += 1
-            return made
+            return replacement
     return None

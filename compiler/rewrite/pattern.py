@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from enum import Enum
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from weft.compiler.ir.ambient import active
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import VerifyError
 from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
-from weft.compiler.ir.opdef import OpDef, Trait
+from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ops import shape
 
 Number: TypeAlias = bool | int | float | complex
@@ -72,7 +73,7 @@ class Application(Pattern):
         self.definition = definition
         self.operands = operands
         self.attributes = dict(attributes)
-        self.is_commutative = Trait.COMMUTATIVE in definition.traits
+        self.is_commutative = definition.is_commutative
 
     def __repr__(self) -> str:
         return f"{self.definition.name}({', '.join(map(repr, self.operands))})"
@@ -156,7 +157,7 @@ def _solve(pending: Pending, bindings: Bindings) -> Bindings | None:
             orders = [
                 o
                 for o in _orders(pattern, operands)
-                if all(map(_may_fit, pattern.operands, map(_maker, o)))
+                if all(map(_may_fit, pattern.operands, map(maker_of, o)))
             ]
             for operands in orders[:-1]:
                 found = _solve(_push(pattern.operands, operands, pending), bindings)
@@ -174,26 +175,43 @@ def _orders(pattern: Application, operands: tuple[T, ...]) -> list[tuple[T, ...]
     return [operands, (operands[1], operands[0], *operands[2:])]
 
 
-def may_match(pattern: Application, makers: tuple[OpDef | None, ...]) -> bool:
-    """Whether an op may match whose operands are results of such ops (None: constants and
-    parameters).
-    """
+def may_match(pattern: Application, makers: tuple[Maker, ...]) -> bool:
+    """Whether an op may match whose operands are made so."""
     if len(makers) != len(pattern.operands):
         return False
     return any(all(map(_may_fit, pattern.operands, o)) for o in _orders(pattern, makers))
 
 
-def _may_fit(pattern: Pattern, maker: OpDef | None) -> bool:
+def _may_fit(pattern: Pattern, maker: Maker) -> bool:
     """A look at one level, which most candidates fail, before the search."""
     if isinstance(pattern, Application):
+        if maker is Known.STRETCHED:
+            return pattern.definition is shape.broadcast
         return maker is pattern.definition
     if isinstance(pattern, Literal):
-        return maker is None or maker is shape.broadcast
+        return maker is Known.CONSTANT or maker is Known.STRETCHED
     return True
 
 
-def _maker(value: Value) -> OpDef | None:
-    return value.op.definition if isinstance(value, Result) else None
+class Known(Enum):
+    """What a value that may be a literal is made by."""
+
+    CONSTANT = "no op: it is a constant"
+    STRETCHED = "a broadcast of a constant"
+
+
+Maker: TypeAlias = OpDef | Known | None
+"""The op that makes a value; None: it is a parameter."""
+
+
+def maker_of(value: Value) -> Maker:
+    """What makes a value, as far as patterns ask."""
+    if isinstance(value, Result):
+        op = value.op
+        if op.definition is shape.broadcast and isinstance(op.operands[0], Constant):
+            return Known.STRETCHED
+        return op.definition
+    return Known.CONSTANT if isinstance(value, Constant) else None
 
 
 def _push(patterns: Sequence[Pattern], values: Sequence[Value], rest: Pending) -> Pending:

@@ -10,7 +10,7 @@ from typing import Final
 
 from weft.compiler.ir.dtypes import f32
 from weft.compiler.ir.graph import Op, Value
-from weft.compiler.ir.opdef import OpDef, Trait
+from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ops import TABLE, helpers
 from weft.compiler.ops.contraction import dot_general
 from weft.compiler.ops.reduction import reduce_max, reduce_sum
@@ -19,7 +19,7 @@ from weft.compiler.rewrite.rule import Apply, Exactness, Examples, Rule, example
 from weft.compiler.rewrite.rules_shape import made_by, rule_of_form
 
 REDUCTIONS: Final = tuple(
-    [op for op in TABLE.values() if Trait.REDUCTION in op.traits and "axes" in op.attributes]
+    [op for op in TABLE.values() if op.is_reduction and "axes" in op.attributes]
 )
 
 

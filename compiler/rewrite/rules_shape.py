@@ -12,11 +12,11 @@ from typing import Final
 
 from weft.compiler.ir.dtypes import DType, bf16, f16, f32, f64
 from weft.compiler.ir.graph import Constant, Op, Result, Value
-from weft.compiler.ir.opdef import OpDef, Trait
+from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.types import Shape
 from weft.compiler.ops import TABLE, helpers
 from weft.compiler.ops.arithmetic import add, mul
-from weft.compiler.ops.conversion import cast, fence, probe, stop_gradient
+from weft.compiler.ops.conversion import cast, stop_gradient
 from weft.compiler.ops.shape import (
     broadcast,
     concatenate,
@@ -30,11 +30,8 @@ from weft.compiler.ops.special import exp
 from weft.compiler.rewrite.pattern import uniform_value
 from weft.compiler.rewrite.rule import Apply, Exactness, Examples, Rule, example
 
-COMMUTATIVE: Final = tuple([op for op in TABLE.values() if Trait.COMMUTATIVE in op.traits])
-# A probe is asked for by name and must keep its shape; a fence stays where the user put it.
-ELEMENTWISE: Final = tuple(
-    [op for op in TABLE.values() if Trait.ELEMENTWISE in op.traits and op not in (probe, fence)]
-)
+COMMUTATIVE: Final = tuple([op for op in TABLE.values() if op.is_commutative])
+ELEMENTWISE: Final = tuple([op for op in TABLE.values() if op.is_elementwise and not op.is_marker])
 
 
 def made_by(value: Value, definition: OpDef) -> Op | None:

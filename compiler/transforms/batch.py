@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Size
+from weft.compiler.ir.edit import Rewriter
 from weft.compiler.ir.errors import TraceError
 from weft.compiler.ir.graph import Op, Region, Value
-from weft.compiler.ir.opdef import Trait
 from weft.compiler.ir.rules import DerivedRegion, Transforms
-from weft.compiler.ir.walk import Rewriter
 from weft.compiler.ops import shape
 from weft.compiler.ops.helpers import add_leading_axis
 
@@ -72,7 +71,7 @@ def _batch_plain(
     if op.definition.batch is not None:
         made = op.definition.batch(op, operands, marks, size)
         return [made] if isinstance(made, Value) else made
-    if Trait.ELEMENTWISE in op.definition.traits:
+    if op.definition.is_elementwise:
         return op.definition.emit(*align(operands, marks, size), **op.attributes)
     raise TraceError(f"{op.name} has no batching rule", location=op.location)
 

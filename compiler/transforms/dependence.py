@@ -79,7 +79,7 @@ def is_plain(op: Op) -> bool:
     return (
         all(value.type.is_static for value in values)
         and not op.regions
-        and Trait.EFFECT not in op.definition.traits
+        and not op.definition.has_effect
         and not any(_has_symbol(attribute) for attribute in op.attributes.values())
     )
 

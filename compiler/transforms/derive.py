@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeVar
 
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Size
@@ -16,15 +17,31 @@ from weft.compiler.transforms.linearize import linearize, recompute_region, spli
 from weft.compiler.transforms.prune import prune_region
 from weft.compiler.transforms.transpose import pull_back, transpose_region
 
+T = TypeVar("T")
+
 
 class _Transforms:
-    """The transforms as the rules of ops with regions see them."""
+    """The transforms as the rules of ops with regions see them, each applied once to a region with
+    the same marks: loops in loops ask again at every level, which would double the work each time.
+    """
+
+    def __init__(self, known: dict[Hashable, Any] | None) -> None:
+        self._known = known  # None: each derivation that starts here has a memory of its own
+
+    def _once(self, transform: Callable[..., T], region: Region, *options: Hashable) -> T:
+        if self._known is None:
+            return _Transforms({})._once(transform, region, *options)
+        key = transform, region, options
+        if key not in self._known:
+            self._known[key] = transform(region, *options, self)
+        derived: T = self._known[key]
+        return derived
 
     def jvp(self, region: Region, tangents: Sequence[bool]) -> DerivedRegion:
-        return jvp_region(region, tangents, self)
+        return self._once(jvp_region, region, tuple(tangents))
 
     def split(self, region: Region, tangents: Sequence[bool], keep: Sequence[bool]) -> SplitRegion:
-        return split_region(region, tangents, keep, self)
+        return self._once(split_region, region, tuple(tangents), tuple(keep))
 
     def recompute(
         self, region: Region, tangents: Sequence[bool], keep: Callable[[Op], bool]
@@ -34,7 +51,7 @@ class _Transforms:
     def transpose(
         self, region: Region, linear: Sequence[bool], cotangents: Sequence[bool]
     ) -> DerivedRegion:
-        return transpose_region(region, linear, cotangents, self)
+        return self._once(transpose_region, region, tuple(linear), tuple(cotangents))
 
     def prune(self, region: Region, keep: Sequence[bool]) -> Region:
         return prune_region(region, keep)
@@ -42,10 +59,10 @@ class _Transforms:
     def batch(
         self, region: Region, batched: Sequence[bool], size: Size, keep: Sequence[bool]
     ) -> DerivedRegion:
-        return batch_region(region, batched, size, keep, self)
+        return self._once(batch_region, region, tuple(batched), size, tuple(keep))
 
 
-TRANSFORMS: Transforms = _Transforms()
+TRANSFORMS: Transforms = _Transforms(None)
 
 
 def vjp(
@@ -57,7 +74,8 @@ def vjp(
     """
     region = prune_region(region)
     probe_ops = [_find_probe(region, name) for name in probes]
-    made = linearize(region, marked, TRANSFORMS, probe_ops)
+    rules = _Transforms({})
+    made = linearize(region, marked, rules, probe_ops)
     builder = Builder()
     builder.parameters = list(region.parameters)
     builder.ops = list(made.known)
@@ -71,7 +89,7 @@ def vjp(
                 total = accumulate(given.get(tangent), cotangent)
                 assert total is not None
                 given[tangent] = total
-        pull_back(made.linear, given, made.inputs, builder, TRANSFORMS)
+        pull_back(made.linear, given, made.inputs, builder, rules)
         gradients = [given.get(tangent) or zeros(tangent.type) for tangent in made.inputs]
     return prune_region(builder.region([*made.results, *gradients]))
 
@@ -88,7 +106,7 @@ def _find_probe(region: Region, name: str) -> Op:
 
 def jvp(region: Region, marked: Sequence[bool]) -> Region:
     """(parameters, tangents of marked ones) -> (results, tangents of floating-point ones)."""
-    made = jvp_region(region, marked, TRANSFORMS)
+    made = TRANSFORMS.jvp(region, marked)
     count = len(region.results)
     tangents = iter(made.region.results[count:])
     builder = Builder()

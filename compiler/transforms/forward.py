@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.compiler.ir.build import Builder
+from weft.compiler.ir.edit import Rewriter, with_operands
 from weft.compiler.ir.errors import TraceError
 from weft.compiler.ir.graph import Op, Parameter, Region, Value
 from weft.compiler.ir.rules import DerivedRegion, Maybe, Transforms
-from weft.compiler.ir.walk import Rewriter
 from weft.compiler.ops.arithmetic import add
 from weft.compiler.ops.helpers import accumulate, stretch, zeros
 
@@ -31,10 +31,10 @@ class Forward:
 
     def run(self, ops: Sequence[Op]) -> None:
         """Process ops in order."""
-        with self.builder.active():
+        with self.builder.active(), self.builder.at(self.builder.location):
             for op in ops:
-                with self.builder.at(op.location):
-                    self._step(op)
+                self.builder.location = op.location
+                self._step(op)
 
     def tangent(self, value: Value) -> Maybe:
         """The tangent of an old value."""
@@ -73,11 +73,11 @@ class Forward:
         return moved
 
     def _moved(self, op: Op) -> Op:
-        operands = tuple([self.rewriter.value(operand) for operand in op.operands])
-        if all(new is old for new, old in zip(operands, op.operands, strict=True)):
+        substitution = self.rewriter.substitution
+        if substitution.keys().isdisjoint(op.operands):
             return op
-        types = tuple([result.type for result in op.results])
-        return Op(op.definition, operands, op.attributes, op.regions, types, op.location)
+        operands = tuple([substitution.get(v, v) for v in op.operands])
+        return with_operands(op, operands, op.regions)
 
 
 def jvp_of_op(op: Op, tangents: Sequence[Maybe]) -> Sequence[Maybe]:

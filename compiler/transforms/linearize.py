@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.build import Builder
+from weft.compiler.ir.edit import Rewriter
 from weft.compiler.ir.graph import Constant, Op, Parameter, Region, Value
 from weft.compiler.ir.rules import Maybe, SplitRegion, Transforms
-from weft.compiler.ir.walk import Rewriter, has_effect
+from weft.compiler.ir.walk import has_effect, live_ops
 from weft.compiler.ops.helpers import zeros
+from weft.compiler.ops.regions import present
 from weft.compiler.record import record
 from weft.compiler.transforms.forward import Forward, tangent_parameters
 
@@ -40,7 +42,7 @@ def linearize(
     forward.run(region.ops)
     outputs = [forward.tangent(result) for result in region.results]
     known, linear = partition(builder.ops, inputs)
-    linear = needed_for(linear, outputs)
+    linear = live_ops(linear, present(outputs), effects=False)
     return Linearized(known, linear, forward.rewriter.results(region), inputs, outputs)
 
 
@@ -50,23 +52,12 @@ def partition(ops: Iterable[Op], inputs: Iterable[Value]) -> tuple[list[Op], lis
     apart: list[Op] = []
     together: list[Op] = []
     for op in ops:
-        if any(operand in dependent for operand in op.operands):
+        if not dependent.isdisjoint(op.operands):
             dependent.update(op.results)
             together.append(op)
         else:
             apart.append(op)
     return apart, together
-
-
-def needed_for(ops: Sequence[Op], values: Iterable[Maybe]) -> list[Op]:
-    """The ops that some of the values need."""
-    needed = {value for value in values if value is not None}
-    kept = []
-    for op in reversed(ops):
-        if any(result in needed for result in op.results):
-            needed.update(op.operands)
-            kept.append(op)
-    return kept[::-1]
 
 
 def residuals_of(linear: Iterable[Op], inputs: Iterable[Value]) -> list[Value]:
@@ -116,13 +107,10 @@ def _computed_again(made: Linearized) -> list[Op]:
     this region defines differs from step to step, so it cannot be stacked or leave a branch.
     """
     again = _of_constants(made.known) | _of_defined_sizes(made.known)
-    needed = set(residuals_of(made.linear, made.inputs))
-    kept = []
-    for op in reversed(made.known):
-        if op in again and any(result in needed for result in op.results):
-            needed.update(op.operands)
-            kept.append(op)
-    return kept[::-1]
+    if not again:
+        return []
+    candidates = [op for op in made.known if op in again]
+    return live_ops(candidates, residuals_of(made.linear, made.inputs), effects=False)
 
 
 def _of_constants(ops: Iterable[Op]) -> set[Op]:

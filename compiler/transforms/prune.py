@@ -6,66 +6,83 @@ hold them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from weft.compiler.ir.build import Builder
+from weft.compiler.ir.edit import Editor, with_region
 from weft.compiler.ir.graph import Graph, Op, Region, Value
 from weft.compiler.ir.rules import Narrowed
-from weft.compiler.ir.walk import Rewriter, has_effect
+from weft.compiler.ir.walk import live_ops
 
 
 def prune(graph: Graph) -> Graph:
     """The graph without what its results and effects do not need; the same if all is needed."""
-    region = prune_region(graph.region)
-    return graph if region is graph.region else Graph(graph.name, region)
+    return with_region(graph, prune_region(graph.region))
 
 
 def prune_region(region: Region, keep: Sequence[bool] | None = None) -> Region:
     """The region with the marked results only (all by default) and what these need."""
-    keep = [True] * len(region.results) if keep is None else keep
-    results = tuple([r for r, kept in zip(region.results, keep, strict=True) if kept])
-    plan = _plan(region, results)
-    if len(plan) == len(region.ops) and not any(plan.values()) and len(results) == len(keep):
-        return region
-    builder = Builder()
-    builder.parameters = list(region.parameters)
-    rewriter = Rewriter(builder)
-    for op in region.ops:
-        if op in plan:
-            _copy(op, plan[op], rewriter)
-    return builder.region([rewriter.value(result) for result in results])
+    return _Pruner().region(region, [True] * len(region.results) if keep is None else keep)
 
 
-def _plan(region: Region, results: Sequence[Value]) -> dict[Op, Narrowed | None]:
-    """The ops to keep, each with the narrower form it takes, or None for as it is."""
-    needed: set[Value] = set(results)
-    plan: dict[Op, Narrowed | None] = {}
-    for op in reversed(region.ops):
-        used = [result in needed for result in op.results]
-        if not any(used) and not has_effect(op):
-            continue
+class _Pruner:
+    """One sweep through a region and those in it, each pruned once for the same results: a loop
+    asks several times what its body needs, and so does one in it each time.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Region, tuple[bool, ...]], Region] = {}
+
+    def region(self, region: Region, keep: Sequence[bool]) -> Region:
+        key = region, tuple(keep)
+        if key not in self._known:
+            self._known[key] = self._pruned(region, keep)
+        return self._known[key]
+
+    def _pruned(self, region: Region, keep: Sequence[bool]) -> Region:
+        results = tuple([r for r, kept in zip(region.results, keep, strict=True) if kept])
+        narrower: dict[Op, Narrowed] = {}
+
+        def reads(op: Op, needed: set[Value]) -> Iterable[Value]:
+            narrowed = self._narrowed(op, [result in needed for result in op.results])
+            if narrowed is None:
+                return op.operands
+            narrower[op] = narrowed
+            return [v for v, kept in zip(op.operands, narrowed.operands, strict=True) if kept]
+
+        live = live_ops(region.ops, results, reads=reads)
+        if narrower:
+            return _with_narrower(region, live, results, narrower)
+        if len(live) == len(region.ops) and len(results) == len(region.results):
+            return region
+        return Region(region.parameters, tuple(live), results)
+
+    def _narrowed(self, op: Op, used: Sequence[bool]) -> Narrowed | None:
+        """The narrower form that an op takes where these of its results are used, if it has one."""
         rules = op.definition.region_rules
-        narrowed = None
-        if rules is not None and rules.narrow is not None:
-            narrowed = rules.narrow(op, used, prune_region)
-        plan[op] = narrowed
-        kept = narrowed.operands if narrowed is not None else [True] * len(op.operands)
-        needed.update(v for v, keep in zip(op.operands, kept, strict=True) if keep)
-    return plan
+        if rules is None or rules.narrow is None:
+            return None
+        return rules.narrow(op, used, self.region)
 
 
-def _copy(op: Op, narrowed: Narrowed | None, rewriter: Rewriter) -> None:
-    if narrowed is None:
-        if any(rewriter.value(operand) is not operand for operand in op.operands):
-            rewriter.copy(op)
+def _with_narrower(
+    region: Region, live: Sequence[Op], results: Sequence[Value], narrower: Mapping[Op, Narrowed]
+) -> Region:
+    editor = Editor(region)
+    for op in live:
+        narrowed = narrower.get(op)
+        if narrowed is None:
+            editor.keep(op, editor.current(op, op.regions))
         else:
-            rewriter.builder.ops.append(op)
-        return
+            _narrow(op, narrowed, editor)
+    return editor.builder.region([editor.value(result) for result in results])
+
+
+def _narrow(op: Op, narrowed: Narrowed, editor: Editor) -> None:
     operands = [
-        rewriter.value(v) for v, kept in zip(op.operands, narrowed.operands, strict=True) if kept
+        editor.value(v) for v, kept in zip(op.operands, narrowed.operands, strict=True) if kept
     ]
-    made = rewriter.builder.emit(
+    emitted = editor.builder.emit(
         op.definition, operands, narrowed.attributes, narrowed.regions, op.location
     )
     kept_results = [r for r, kept in zip(op.results, narrowed.results, strict=True) if kept]
-    rewriter.substitution.update(zip(kept_results, made, strict=True))
+    editor.substitution.update(zip(kept_results, emitted, strict=True))

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.compiler.ir.build import Builder
+from weft.compiler.ir.edit import Rewriter
 from weft.compiler.ir.errors import BoundsError
 from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
-from weft.compiler.ir.walk import Rewriter, dependencies
+from weft.compiler.ir.walk import dependencies
 from weft.compiler.record import record
 from weft.compiler.transforms.dependence import is_plain, numbered, shape_of
 from weft.compiler.transforms.prune import prune_region

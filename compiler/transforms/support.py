@@ -15,7 +15,6 @@ import numpy as np
 
 from weft.compiler.ir.errors import BoundsError
 from weft.compiler.ir.graph import Op
-from weft.compiler.ir.opdef import Trait
 from weft.compiler.ops import indexing
 from weft.compiler.transforms.dependence import Array, Fact, first_place, knows_places, shape_of
 from weft.compiler.transforms.rows import Mask
@@ -58,9 +57,9 @@ Rule = Callable[[Op, Sequence[Fact]], "Mask | None"]
 def _rule_of(op: Op) -> Rule | None:
     if op.name in _RULES:
         return _RULES[op.name]
-    if Trait.ELEMENTWISE in op.definition.traits:
+    if op.definition.is_elementwise:
         return _elementwise
-    return _moved if Trait.VIEW in op.definition.traits else None
+    return _moved if op.definition.is_view else None
 
 
 def _supports(op: Op, facts: Sequence[Fact]) -> list[Mask]:

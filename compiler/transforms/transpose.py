@@ -23,19 +23,19 @@ def pull_back(
     linear: set[Value] = set(inputs)
     for op in ops:
         linear.update(op.results)
-    with builder.active():
+    with builder.active(), builder.at(builder.location):
         for op in reversed(ops):
             given = [cotangents.pop(result, None) for result in op.results]
             if not any(given):
                 continue
-            with builder.at(op.location):
-                marks = [operand in linear for operand in op.operands]
-                made = transpose_op(op, given, marks, transforms)
-                for operand, mark, cotangent in zip(op.operands, marks, made, strict=True):
-                    if mark and cotangent is not None:
-                        total = accumulate(cotangents.get(operand), cotangent)
-                        assert total is not None
-                        cotangents[operand] = total
+            builder.location = op.location
+            marks = [operand in linear for operand in op.operands]
+            made = transpose_op(op, given, marks, transforms)
+            for operand, mark, cotangent in zip(op.operands, marks, made, strict=True):
+                if mark and cotangent is not None:
+                    total = accumulate(cotangents.get(operand), cotangent)
+                    assert total is not None
+                    cotangents[operand] = total
 
 
 def transpose_op(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from weft.compiler.ir.errors import ArgumentError, DTypeError, ShapeError
-from weft.compiler.ir.graph import Graph, Region
+from weft.compiler.ir.graph import Region
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops.helpers import zeros
 from weft.compiler.transforms import derive
@@ -74,9 +74,9 @@ def _stable(region: Region) -> Region:
     """The region with stable forms for what users write out, such as 1 / (1 + exp(-x)): their
     derivatives do not overflow where the function does not.
     """
-    from weft.compiler.passes.algebra.simplify import stabilise
+    from weft.compiler.passes.before_derivatives import prepare_for_derivatives
 
-    return stabilise(Graph("stable", region)).region
+    return prepare_for_derivatives(region)
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, overload
 
 from weft.compiler.ir.dtypes import f64
+from weft.compiler.ir.edit import without_dead_ops
 from weft.compiler.ir.errors import ArgumentError, WeftError
 from weft.compiler.ir.graph import Constant, Graph, Op, Region, Result, Value
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops.regions import inline_here
 from weft.compiler.passes.algebra.canonicalize import canonicalize
 from weft.compiler.passes.algebra.inline import inline_calls
-from weft.compiler.rewrite.edit import without_dead_ops
 from weft.compiler.rewrite.pattern import (
     Application,
     Bindings,

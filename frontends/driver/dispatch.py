@@ -36,7 +36,8 @@ from weft.runtime.threads import limited, limiting
 if TYPE_CHECKING:
     from weft.compiler.ir.graph import Graph
     from weft.compiler.lower.llvm.program.module import ProgramCode
-    from weft.compiler.passes.pipeline import Pass, PassLike, Report
+    from weft.compiler.passes.pipeline import PassLike
+    from weft.compiler.passes.running import Pass, Report, Step
     from weft.frontends.driver.cpu_program import CpuProgram
     from weft.frontends.tracing.function import TracedFunction
     from weft.frontends.tracing.trace import Trace
@@ -248,16 +249,19 @@ class Dispatcher:
         return item
 
     def _make(self, call: Call) -> OptimisedTrace:
+        from weft.compiler.passes.running import recording
+
         is_native = self.backend == "cpu" and not self._tiered
         if is_native:
             machine_code.anticipate()
         if self._column is None:
             self._column = _column((), self._optimise)
         with gc_paused():
-            traced = self._trace(call)
+            with recording() as steps:
+                traced = self._trace(call)
             if is_native:
                 machine_code.anticipate(traced.graph)
-            graph, report = _optimised(traced.graph, self._column)
+            graph, report = _optimised(traced.graph, self._column, steps)
         donated = donated_results(graph, call, self._donate) if self._donate else {}
         return OptimisedTrace(traced, graph, report, donated)
 
@@ -381,12 +385,14 @@ def _column(passes: Sequence[PassLike] | None, optimise: bool) -> list[Pass]:
     return column(passes, optimise=optimise)
 
 
-def _optimised(graph: Graph, passes: list[Pass]) -> tuple[Graph, Report | None]:
+def _optimised(
+    graph: Graph, passes: list[Pass], before: Sequence[Step]
+) -> tuple[Graph, Report | None]:
     if not passes:
         return graph, None
     from weft.compiler.passes.pipeline import optimise
 
-    return optimise(graph, passes=passes)
+    return optimise(graph, passes=passes, before=before)
 
 
 def _passed_dtype(leaf: ArgumentLeaf, declared: DType) -> DType:

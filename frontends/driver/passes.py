@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from weft.compiler.passes.pipeline import DEFAULT, Pass, PassLike, as_pass
+from weft.compiler.passes.pipeline import DEFAULT, PassLike, as_pass
+from weft.compiler.passes.running import Pass
 from weft.compiler.rewrite.rule import Rule
 
 _PREPARATION: Final = ("inline", "canonicalize")

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.compiler.ir.edit import inline
 from weft.compiler.ir.graph import Op
 from weft.compiler.ir.opdef import Trait
-from weft.compiler.ir.walk import inline
 from weft.compiler.ops import logic
 from weft.frontends.flow.branches import choose
 from weft.frontends.flow.parts import is_traced, trace_part, truth

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from weft.compiler.ir.edit import inline
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Graph, Region
 from weft.compiler.ir.types import ArrayType
-from weft.compiler.ir.walk import inline
 from weft.compiler.record import record
 from weft.frontends.tracing import tree
 from weft.frontends.tracing.arguments import ArgumentLeaf, describe_leaf, function_name

@@ -8,21 +8,18 @@ from typing import Final
 
 import numpy as np
 
+from weft.compiler.ir.edit import edit
 from weft.compiler.ir.errors import WeftError
 from weft.compiler.ir.evaluate import run_region
 from weft.compiler.ir.graph import Constant, Graph, Op, Region, Value
-from weft.compiler.ir.opdef import Trait
-from weft.compiler.ops import conversion, random, shape
-from weft.compiler.rewrite.edit import edit
+from weft.compiler.ops import random, shape
 
-# A stretched number says more, and costs less, than the array it stands for; a probe is asked for
-# by name, a fence is there to be met; random bits are many and cheap to make where they are used.
+# A stretched number says more, and costs less, than the array it stands for; random bits are many
+# and cheap to make where they are used.
 NOT_FOLDED: Final = (
     shape.broadcast,
     shape.iota,
     shape.dim_value,
-    conversion.probe,
-    conversion.fence,
     random.threefry2x32,
 )
 
@@ -47,11 +44,12 @@ def fold_constants(
 
 
 def _is_foldable(op: Op, most_elements: int) -> bool:
+    for operand in op.operands:
+        if not isinstance(operand, Constant):  # nearly always the first one
+            return False
     if op.regions or not op.operands or op.definition in NOT_FOLDED:
         return False
-    if Trait.EFFECT in op.definition.traits:
-        return False
-    if not all(isinstance(operand, Constant) for operand in op.operands):
+    if op.definition.has_effect or op.definition.is_marker:
         return False
     return all(_is_small(value, most_elements) for value in (*op.operands, *op.results))
 

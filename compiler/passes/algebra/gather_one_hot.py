@@ -18,13 +18,13 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.build import constant
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
+from weft.compiler.ir.edit import edit
 from weft.compiler.ir.graph import Constant, Graph, Op, Value
 from weft.compiler.ops import helpers, logic
 from weft.compiler.ops.contraction import dot_general
 from weft.compiler.ops.conversion import cast
 from weft.compiler.ops.indexing import gather
 from weft.compiler.ops.shape import broadcast, iota
-from weft.compiler.rewrite.edit import edit
 from weft.compiler.rewrite.rules_shape import made_by
 
 
@@ -40,13 +40,13 @@ def gather_one_hot(graph: Graph, fired: Counter[str] | None = None) -> Graph:
     counts = fired if fired is not None else Counter()
 
     def visit(op: Op) -> Sequence[Value] | None:
-        made = _as_gather(op) if op.definition is dot_general else None
+        made = _as_gather(op)
         if made is None:
             return None
         counts["one_hot @ w"] += 1
         return (made,)
 
-    return edit(graph, visit)
+    return edit(graph, visit, (dot_general,))
 
 
 def _as_gather(op: Op) -> Value | None:

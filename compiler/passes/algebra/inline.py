@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from weft.compiler.ir.edit import edit
 from weft.compiler.ir.graph import Constant, Graph, Op, Value
 from weft.compiler.ops import control
 from weft.compiler.ops.regions import inline_here
-from weft.compiler.rewrite.edit import edit
 
 CALLS: Final = (control.call, control.custom_jvp, control.custom_vjp)
 
@@ -33,4 +33,4 @@ def inline_calls(graph: Graph, fired: Counter[str] | None = None) -> Graph:
             return inline_here(op.regions[index], op.operands[1:])
         return None
 
-    return edit(graph, visit)
+    return edit(graph, visit, (*CALLS, control.switch))

@@ -12,12 +12,12 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from weft.compiler.ir.edit import Editor, with_region, without_dead_ops
 from weft.compiler.ir.graph import Constant, Graph, Op, Region, Value
 from weft.compiler.ops.contraction import dot_general
 from weft.compiler.ops.shape import concatenate, part
 from weft.compiler.passes.scans.hoist import LOOPS
 from weft.compiler.record import record
-from weft.compiler.rewrite.edit import Editor, with_region, without_dead_ops
 
 
 @record
@@ -39,6 +39,8 @@ def merge_products(
 
 def _merge_region(region: Region, context: _Context, counts: Counter[str]) -> Region:
     groups = _groups(region, context)
+    if not groups and not any(op.regions for op in region.ops):
+        return region
     group_of = {op: group for group in groups for op in group.members}
     editor = Editor(region)
     made: dict[Op, Value] = {}

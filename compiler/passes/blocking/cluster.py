@@ -15,6 +15,7 @@ from typing import Final
 
 from weft.compiler.ir.dtypes import f32, f64
 from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
+from weft.compiler.ops.contraction import dot_general
 from weft.compiler.passes.blocking.views import (
     View,
     is_plain,
@@ -23,9 +24,22 @@ from weft.compiler.passes.blocking.views import (
     static_shape,
     summed,
 )
+from weft.compiler.record import record
 
 DTYPES: Final = (f32, f64)
-MOST_STEPS: Final = 16  # ops that are looked at behind a narrow value
+
+
+@record
+class ClusterLimits:
+    """How far a cluster grows: chosen, not measured. Heads of attention have 64 to 256 terms, whose
+    products are computed again for gradients; the other number bounds the time to compile.
+    """
+
+    most_terms: int = 256  # of the sums of a product that is computed again rather than kept
+    most_steps: int = 16  # ops that are looked at behind a narrow value
+
+
+LIMITS: Final = ClusterLimits()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +144,7 @@ class _Growth:
     def _is_made_of_wide(self, op: Op, view: View) -> bool:
         """Whether a value is wide, or a narrow one for which a wide one would have to be made."""
         stack, steps = [(op, view)], 0
-        while stack and steps < MOST_STEPS:
+        while stack and steps < LIMITS.most_steps:
             steps += 1
             op, view = stack.pop()
             if self.cluster.is_wide(view):
@@ -151,7 +165,7 @@ class _Growth:
         operands = operand_views(op, view)
         if operands is None or cluster.row not in view.used:
             return False
-        if op.name == "dot_general" and not self._is_whole(op, view):
+        if op.definition is dot_general and not self._is_whole(op, view):
             return False
         self._add(Member(op, tuple(operands), view))
         return True
@@ -166,7 +180,7 @@ class _Growth:
         self.waiting.append(member.op)
 
     def _depends(self, member: Member) -> bool:
-        if member.op.name == "dot_general":
+        if member.op.definition is dot_general:
             return True
         makers = map(self.cluster.maker, member.op.operands, member.operands)
         return any(maker is not None and maker.op in self.cluster.dependent for maker in makers)
@@ -278,9 +292,6 @@ class Stage:
         return [member for member in self.own if member.summed]
 
 
-MOST_TERMS: Final = 256  # of the sums of a product that is computed again rather than kept
-
-
 def stages(region: Region, cluster: Cluster, used: Users) -> list[Stage]:
     """The stages of a cluster, first to last."""
     place = _places(region, cluster)
@@ -376,7 +387,7 @@ def _complete(stage: Stage, cluster: Cluster, place: Mapping[Op, int], number: i
 
 def _is_kept(member: Member, cluster: Cluster) -> bool:
     """Whether a later stage reads a value rather than to compute it again."""
-    if member.op.name != "dot_general":
+    if member.op.definition is not dot_general:
         return False
     if not cluster.is_wide(member.result):
         return True
@@ -384,8 +395,8 @@ def _is_kept(member: Member, cluster: Cluster) -> bool:
     terms = 1
     for axis in axes:
         size = shape[axis]
-        terms *= size if isinstance(size, int) else MOST_TERMS
-    return terms > MOST_TERMS
+        terms *= size if isinstance(size, int) else LIMITS.most_terms
+    return terms > LIMITS.most_terms
 
 
 def _used_outside(region: Region, cluster: Cluster) -> set[Value]:

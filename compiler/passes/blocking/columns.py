@@ -9,7 +9,7 @@ runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,14 +17,42 @@ import numpy as np
 
 from weft.compiler.ir.errors import WeftError
 from weft.compiler.ir.graph import Constant, Op, Result, Value
-from weft.compiler.ir.opdef import Trait
+from weft.compiler.ir.opdef import OpDef
+from weft.compiler.ops.arithmetic import add, div, mul, neg, sub
+from weft.compiler.ops.conversion import cast, stop_gradient
+from weft.compiler.ops.logic import and_, eq, not_, select
+from weft.compiler.ops.random import threefry2x32
+from weft.compiler.ops.reduction import reduce_max, reduce_min
+from weft.compiler.ops.shape import broadcast, iota, reshape, transpose
+from weft.compiler.ops.special import exp, exp2
 from weft.compiler.passes.blocking.cluster import Cluster, Member, Stage
 from weft.compiler.passes.blocking.views import View, operand_views, summed
+from weft.compiler.record import record
 
 Array = np.ndarray[Any, Any]
 
-LOWEST: Final = -1e4  # numbers below this are masks
-MOST_BYTES: Final = 64 << 20  # of a mask that is computed to be looked at
+_COMPUTED: Final = (broadcast, transpose, reshape, iota)  # next to elementwise ops
+
+
+@record
+class MaskLimits:
+    """What counts as a mask, and when it outweighs everything else.
+
+    exp underflows to zero below -104 in f32 and below -745 in f64; what is left out lies well
+    below, to spare something for rounding. Masks in use are -1e9, -inf or the least number of a
+    dtype, the smallest of which is -65504 in f16.
+    """
+
+    lowest: float = -1e4  # numbers below this are masks
+    most_bytes: int = 64 << 20  # of a mask that is computed to be looked at
+    nothing_f32: float = -200.0  # the exponential of less is zero
+    nothing: float = -1000.0  # the same in f64
+    large: float = 1e12  # numbers up to this can be multiplied a few times
+    large_score: float = 1e6  # a number from here on is another mask, and rows may see nothing
+    share: float = 1e-3  # of a mask that other numbers may reach
+
+
+LIMITS: Final = MaskLimits()
 
 
 # --- which axis is columns ------------------------------------------------------------------------
@@ -86,7 +114,8 @@ def _marked(cluster: Cluster, member: Member, column: int) -> Member | None:
     total = summed(op, wide[0], view)
     if total is not None:
         return Member(op, total.operands, total.result, total.loops - {column})
-    if op.name in ("reduce_max", "reduce_min") and op.attributes["axes"] == _axes_of(view, column):
+    is_extreme = op.definition in (reduce_max, reduce_min)
+    if is_extreme and op.attributes["axes"] == _axes_of(view, column):
         return replace(member, operands=(view,))
     return None
 
@@ -114,8 +143,8 @@ class Known:
         return self._found[value]
 
     def _compute(self, op: Op) -> Array | None:
-        is_elementwise = Trait.ELEMENTWISE in op.definition.traits and op.name != "threefry2x32"
-        if not is_elementwise and op.name not in ("broadcast", "transpose", "reshape", "iota"):
+        is_elementwise = op.definition.is_elementwise and op.definition is not threefry2x32
+        if not is_elementwise and op.definition not in _COMPUTED:
             return None
         operands: list[Array] = []
         for operand in op.operands:
@@ -135,7 +164,7 @@ class Known:
             case "iota":
                 return _counted(op)
         size = np.broadcast_shapes(*[operand.shape for operand in operands])
-        if math.prod(size) * op.results[0].type.dtype.itemsize > MOST_BYTES:
+        if math.prod(size) * op.results[0].type.dtype.itemsize > LIMITS.most_bytes:
             return None
         with np.errstate(all="ignore"):
             try:
@@ -147,7 +176,7 @@ class Known:
 def _counted(op: Op) -> Array | None:
     shape, axis, dtype = op.results[0].type.shape, op.attributes["axis"], op.attributes["dtype"]
     count = shape[axis]
-    if not isinstance(count, int) or count * dtype.itemsize > MOST_BYTES:
+    if not isinstance(count, int) or count * dtype.itemsize > LIMITS.most_bytes:
         return None
     return _stretchable(np.arange(count).astype(dtype.numpy), [axis], len(shape))
 
@@ -188,19 +217,19 @@ def _mask(cluster: Cluster, member: Member, known: Known) -> Mask | None:
     op = member.op
     if not op.results[0].type.dtype.is_float:
         return None
-    if op.name == "add":
+    if op.definition is add:
         for number in (0, 1):
             values = known.get(op.operands[number])
             if values is not None and values.ndim == len(member.result.shape):
-                is_low = values <= LOWEST
+                is_low = values <= LIMITS.lowest
                 return _of(cluster, member, op.operands[1 - number], True, values, is_low)
-    if op.name == "select":
+    if op.definition is select:
         chosen = known.get(op.operands[0])
         for number in (1, 2):
             values = known.get(op.operands[number])
             if chosen is None or values is None or chosen.ndim != len(member.result.shape):
                 continue
-            is_low = (chosen if number == 1 else ~chosen) & (values <= LOWEST)
+            is_low = (chosen if number == 1 else ~chosen) & (values <= LIMITS.lowest)
             return _of(cluster, member, op.operands[3 - number], False, values, is_low)
     return None
 
@@ -266,8 +295,8 @@ class Dropped:
                 continue
             for operand, view in zip(op.operands, member.operands, strict=True):
                 if self.cluster.row in view.used and self.column in view.used:
-                    wanted = ("low", "never") if op.name == "reduce_max" else ("zero",)
-                    if self._operand(operand, view) not in wanted or op.name == "reduce_min":
+                    wanted = ("low", "never") if op.definition is reduce_max else ("zero",)
+                    if self._operand(operand, view) not in wanted or op.definition is reduce_min:
                         return False
         return not any(self.column in member.result.used for member in self.stage.exits)
 
@@ -299,9 +328,9 @@ class Dropped:
         if op not in self.cluster.dependent and self.known.get(op.results[0]) is not None:
             return self._operand(op.results[0], member.result)
         kinds = [self._operand(o, v) for o, v in zip(op.operands, member.operands, strict=True)]
-        rule = _KINDS.get(op.name)
+        rule = _KINDS.get(op.definition)
         found = None if rule is None else rule(kinds)
-        if found is None and Trait.ELEMENTWISE in op.definition.traits:
+        if found is None and op.definition.is_elementwise:
             return "row" if all(kind in ("row", "zero", "one") for kind in kinds) else None
         return found
 
@@ -363,19 +392,16 @@ def _equal(kinds: Kinds) -> str | None:
     return "zero" if sum(is_low) == 1 and "row" in kinds else None
 
 
-_KINDS: Final[dict[str, Callable[[Kinds], str | None]]] = {
-    "add": _add,
-    "sub": _sub,
-    "mul": _mul,
-    "div": _div,
-    "select": _select,
-    "eq": _equal,
-    "neg": lambda kinds: "zero" if kinds[0] == "zero" else None,
-    "exp": lambda kinds: "zero" if kinds[0] in ("low", "never") else None,
-    "exp2": lambda kinds: "zero" if kinds[0] in ("low", "never") else None,
-    "and": lambda kinds: "zero" if "zero" in kinds else None,
-    "not": lambda kinds: {"zero": "one", "one": "zero"}.get(str(kinds[0])),
-    **dict.fromkeys(
-        ("cast", "stop_gradient", "reshape", "transpose", "broadcast"), lambda kinds: kinds[0]
-    ),
+_KINDS: Final[Mapping[OpDef, Callable[[Kinds], str | None]]] = {
+    add: _add,
+    sub: _sub,
+    mul: _mul,
+    div: _div,
+    select: _select,
+    eq: _equal,
+    neg: lambda kinds: "zero" if kinds[0] == "zero" else None,
+    **dict.fromkeys((exp, exp2), lambda kinds: "zero" if kinds[0] in ("low", "never") else None),
+    and_: lambda kinds: "zero" if "zero" in kinds else None,
+    not_: lambda kinds: {"zero": "one", "one": "zero"}.get(str(kinds[0])),
+    **dict.fromkeys((cast, stop_gradient, reshape, transpose, broadcast), lambda kinds: kinds[0]),
 }

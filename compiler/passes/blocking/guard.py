@@ -4,29 +4,25 @@ infinite or NaN: then columns which the mask leaves no part in can be left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from weft.compiler.ir.dtypes import f32
 from weft.compiler.ir.graph import Op, Result, Value
+from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ops import helpers
-from weft.compiler.ops.arithmetic import abs_, add, maximum, mul
-from weft.compiler.ops.conversion import cast
-from weft.compiler.ops.logic import and_, lt
+from weft.compiler.ops.arithmetic import abs_, add, div, maximum, minimum, mul, neg, sub
+from weft.compiler.ops.contraction import dot_general
+from weft.compiler.ops.conversion import cast, stop_gradient
+from weft.compiler.ops.logic import and_, lt, select
 from weft.compiler.ops.reduction import reduce_max, reduce_sum
-from weft.compiler.ops.special import sqrt
+from weft.compiler.ops.shape import broadcast, reshape, transpose
+from weft.compiler.ops.special import sqrt, tanh
 from weft.compiler.passes.blocking.cluster import Stage
-from weft.compiler.passes.blocking.columns import Known, Mask
+from weft.compiler.passes.blocking.columns import LIMITS, Known, Mask
 from weft.compiler.passes.blocking.views import is_plain
-
-# Below these the exponential is zero, with something to spare for rounding.
-_NOTHING_F32: Final = -200.0
-_NOTHING: Final = -1000.0
-_LARGE: Final = 1e12  # numbers up to this can be multiplied a few times
-_LARGE_SCORE: Final = 1e6  # a number from here on is another mask, and rows may see nothing
-_SHARE: Final = 1e-3  # of a mask that other numbers may reach
 
 Lookup = Callable[[Value], Value]
 
@@ -38,10 +34,10 @@ def emit_guard(stage: Stage, mask: Mask, known: Known, lookup: Lookup) -> Value 
     bound = _Bounds(stage, known, lookup).of(mask.scores)
     if bound is None:
         return None
-    nothing = _NOTHING_F32 if bound.type.dtype is f32 else _NOTHING
+    nothing = LIMITS.nothing_f32 if bound.type.dtype is f32 else LIMITS.nothing
     most = helpers.number(nothing + mask.live - mask.low, bound)
     holds = lt(helpers.scale(bound, 1 + mask.is_added), most)
-    limit = min(_LARGE, abs(mask.low) * _SHARE)
+    limit = min(LIMITS.large, abs(mask.low) * LIMITS.share)
     for value in dict.fromkeys([value for value, _ in stage.inputs]):
         if value.type.dtype.is_float and known.get(value) is None:
             size = _largest(lookup(value))
@@ -67,22 +63,22 @@ class _Bounds:
         array = self.known.get(value)
         if array is not None:
             most = float(np.abs(array).max(initial=0))
-            return helpers.number(most, value) if most < _LARGE_SCORE else None
+            return helpers.number(most, value) if most < LIMITS.large_score else None
         if not isinstance(value, Result) or value.op not in self.members:
             return _largest(self.lookup(value)) if value.type.dtype.is_float else None
         return self._made(value.op)
 
     def _made(self, op: Op) -> Value | None:
-        if op.name == "dot_general":
+        if op.definition is dot_general:
             return self._product(op)
-        if op.name == "div":
+        if op.definition is div:
             return self._quotient(op)
-        if op.name not in _RULES or not is_plain(op):
+        if op.definition not in _RULES or not is_plain(op):
             return None
-        first = 1 if op.name == "select" else 0
+        first = 1 if op.definition is select else 0
         found = [self.of(operand) for operand in op.operands[first:]]
         bounds = [bound for bound in found if bound is not None]
-        return _RULES[op.name](bounds, op) if len(bounds) == len(found) else None
+        return _RULES[op.definition](bounds, op) if len(bounds) == len(found) else None
 
     def _quotient(self, op: Op) -> Value | None:
         bound, divisor = self.of(op.operands[0]), self.known.get(op.operands[1])
@@ -103,14 +99,13 @@ class _Bounds:
 
 
 Bounds = Sequence[Value]
-_RULES: Final[dict[str, Callable[[Bounds, Op], Value]]] = {
-    "mul": lambda bounds, op: mul(*bounds),
-    **dict.fromkeys(("add", "sub"), lambda bounds, op: add(*bounds)),
-    **dict.fromkeys(("maximum", "minimum", "select"), lambda bounds, op: maximum(*bounds)),
+_RULES: Final[Mapping[OpDef, Callable[[Bounds, Op], Value]]] = {
+    mul: lambda bounds, op: mul(*bounds),
+    **dict.fromkeys((add, sub), lambda bounds, op: add(*bounds)),
+    **dict.fromkeys((maximum, minimum, select), lambda bounds, op: maximum(*bounds)),
     **dict.fromkeys(
-        ("neg", "abs", "broadcast", "reshape", "transpose", "stop_gradient"),
-        lambda bounds, op: bounds[0],
+        (neg, abs_, broadcast, reshape, transpose, stop_gradient), lambda bounds, op: bounds[0]
     ),
-    "cast": lambda bounds, op: cast(bounds[0], dtype=op.results[0].type.dtype),
-    "tanh": lambda bounds, op: helpers.number(1, bounds[0]),
+    cast: lambda bounds, op: cast(bounds[0], dtype=op.results[0].type.dtype),
+    tanh: lambda bounds, op: helpers.number(1, bounds[0]),
 }

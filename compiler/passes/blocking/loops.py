@@ -12,11 +12,11 @@ import numpy as np
 
 from weft.compiler.ir.ambient import active_builder
 from weft.compiler.ir.build import Builder
+from weft.compiler.ir.edit import without_dead_ops
 from weft.compiler.ir.graph import Constant, Parameter, Value
 from weft.compiler.ir.location import Location
 from weft.compiler.ops import helpers
 from weft.compiler.ops.scan import emit_scan
-from weft.compiler.rewrite.edit import without_dead_ops
 
 Array = np.ndarray[Any, Any]
 

@@ -13,14 +13,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import Final
 
 from weft.compiler.ir.build import Builder
+from weft.compiler.ir.edit import Editor, with_region, without_dead_ops
 from weft.compiler.ir.graph import Constant, Graph, Op, Region, Result, Value
-from weft.compiler.ir.walk import has_effect, users
+from weft.compiler.ir.walk import has_effect, topological_order, users
 from weft.compiler.ops.branch import switch
+from weft.compiler.ops.contraction import dot_general
 from weft.compiler.passes.blocking import emit as block_emit
 from weft.compiler.passes.blocking.cluster import (
     DTYPES,
@@ -43,7 +44,6 @@ from weft.compiler.passes.blocking.emit import Lookup, Plan, Segment
 from weft.compiler.passes.blocking.guard import emit_guard
 from weft.compiler.passes.blocking.views import is_plain
 from weft.compiler.record import record
-from weft.compiler.rewrite.edit import Editor, with_region, without_dead_ops
 
 
 @record
@@ -62,10 +62,10 @@ class Limits:
     most_rows: int = 128
     most_parts: int = 8  # loops with columns of their own, where a mask leaves out some
     most_left: float = 0.85  # of all elements, for that to pay
+    lanes: int = 16  # columns that are left out or computed together: a vector of f32 at its widest
 
 
 DEFAULT: Final = Limits()
-_LANES: Final = 16  # columns that are left out or computed together
 
 
 def block_rows(
@@ -109,7 +109,7 @@ def _is_seed(op: Op, limits: Limits) -> bool:
     """Whether a product is much larger than its operands. One that sums up nothing is computed
     where it is read.
     """
-    if op.name != "dot_general" or not op.attributes["lhs_contract"] or not is_plain(op):
+    if op.definition is not dot_general or not op.attributes["lhs_contract"] or not is_plain(op):
         return False
     (result,) = op.results
     if result.type.dtype not in DTYPES or _bytes(result) * 2 < limits.least_bytes:
@@ -162,7 +162,7 @@ def _gain(cluster: Cluster, found: Sequence[Stage], limits: Limits) -> float:
     stored: dict[Value, None] = {}
     for op in cluster.dependent:
         member = cluster.members[op]
-        if op.name != "dot_general":
+        if op.definition is not dot_general:
             continue
         makers = map(cluster.maker, op.operands, member.operands)
         for maker in (member, *makers):
@@ -315,7 +315,7 @@ def _cut_segments(segments: Sequence[Segment], mask: Mask, limits: Limits) -> tu
             count = min(blocks, segment.count - first)
             start = segment.start + first * segment.rows
             stop = start + count * segment.rows
-            seen = live_columns(mask.dead, start, stop, _LANES)
+            seen = live_columns(mask.dead, start, stop, limits.lanes)
             made.append(Segment(start, segment.rows, count, seen))
     return tuple(made)
 
@@ -337,26 +337,11 @@ def _order(region: Region, cluster: Cluster, found: Sequence[Stage]) -> list[Ite
     items: dict[Item, int] = {}
     for op in region.ops:
         items[home[op]] = place[op]
-    waiting = {item: set(_sources(item, home)) - {item} for item in items}
+    sources = {item: set(_sources(item, home)) - {item} for item in items}
     effects = [op for op in region.ops if has_effect(op)]
     for before, after in pairwise(effects):
-        waiting[after].add(before)
-    readers: dict[Item, list[Item]] = {}
-    for item, sources in waiting.items():
-        for source in sources:
-            readers.setdefault(source, []).append(item)
-    ready = [(items[item], item) for item, sources in waiting.items() if not sources]
-    heapify(ready)
-    done: list[Item] = []
-    while ready:
-        _, item = heappop(ready)
-        done.append(item)
-        for reader in readers.get(item, ()):
-            waiting[reader].discard(item)
-            if not waiting[reader]:
-                heappush(ready, (items[reader], reader))
-    assert len(done) == len(items), "stages wait for each other"
-    return done
+        sources[after].add(before)
+    return topological_order(sources, items.__getitem__)
 
 
 def _sources(item: Item, home: dict[Op, Item]) -> Iterable[Item]:

@@ -8,11 +8,25 @@ blocks of the operands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from weft.compiler.ir.graph import Op, Value
-from weft.compiler.ir.opdef import Trait
+from weft.compiler.ir.opdef import OpDef
+from weft.compiler.ops.contraction import dot_general
+from weft.compiler.ops.cumulative import cummax, cummin, cumprod, cumsum
+from weft.compiler.ops.indexing import gather, scatter
+from weft.compiler.ops.reduction import reduce_sum
+from weft.compiler.ops.shape import (
+    broadcast,
+    concatenate,
+    iota,
+    pad,
+    reshape,
+    reverse,
+    slice_,
+    transpose,
+)
 from weft.compiler.record import record
 
 Loops = tuple[int | None, ...]
@@ -47,12 +61,11 @@ class View:
 
 
 NUMBER: Final = View((), ())
-_KEPT: Final = ("fence", "probe")  # are asked for by name
 
 
 def is_plain(op: Op) -> bool:
     """Whether an op has one result, no regions, and sizes that are known."""
-    if len(op.results) != 1 or op.regions or op.name in _KEPT:
+    if len(op.results) != 1 or op.regions or op.definition.is_marker:
         return False
     return all([value.type.is_static for value in (*op.operands, *op.results)])
 
@@ -73,11 +86,11 @@ def operand_views(op: Op, view: View) -> list[View] | None:
     """What each operand has to be for blocks of a view of the result; None if that does not go."""
     if not is_plain(op):
         return None
-    if Trait.ELEMENTWISE in op.definition.traits:
+    if op.definition.is_elementwise:
         return [view if operand.type.rank else NUMBER for operand in op.operands]
-    if op.name == "iota":
+    if op.definition is iota:
         return [] if op.results[0].type.rank == 1 or view.is_own(op.results[0]) else None
-    rule = _OPERANDS.get(op.name)
+    rule = _reduction if op.definition.is_reduction else _OPERANDS.get(op.definition)
     return rule(op, view) if rule is not None and view.is_own(op.results[0]) else None
 
 
@@ -210,19 +223,16 @@ def _scatter(op: Op, view: View) -> list[View] | None:
     ]
 
 
-_OPERANDS: Final[dict[str, Callable[[Op, View], list[View] | None]]] = {
-    "broadcast": _broadcast,
-    "transpose": _transpose,
-    "reshape": _reshape,
-    "dot_general": _dot_general,
-    "slice": _slice,
-    "pad": _pad,
-    "gather": _gather,
-    "scatter": _scatter,
-    **dict.fromkeys(("concatenate", "reverse"), _along),
-    **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin"), _along),
-    **dict.fromkeys(("reduce_sum", "reduce_prod", "reduce_max", "reduce_min"), _reduction),
-    **dict.fromkeys(("reduce_any", "reduce_all", "argmax", "argmin"), _reduction),
+_OPERANDS: Final[Mapping[OpDef, Callable[[Op, View], list[View] | None]]] = {
+    broadcast: _broadcast,
+    transpose: _transpose,
+    reshape: _reshape,
+    dot_general: _dot_general,
+    slice_: _slice,
+    pad: _pad,
+    gather: _gather,
+    scatter: _scatter,
+    **dict.fromkeys((concatenate, reverse, cumsum, cumprod, cummax, cummin), _along),
 }
 
 
@@ -244,7 +254,7 @@ def result_view(op: Op, number: int, view: View) -> View | None:
 
 def _result_loops(op: Op, number: int, view: View) -> Sequence[int | None] | None:
     shape = static_shape(op.results[0])
-    if Trait.ELEMENTWISE in op.definition.traits:
+    if op.definition.is_elementwise:
         return view.loops if view.shape == shape else None
     match op.name:
         case "broadcast":
@@ -262,7 +272,7 @@ def _result_loops(op: Op, number: int, view: View) -> Sequence[int | None] | Non
             lead = view.loops[: op.attributes["batch_dims"]]
             return [*lead, *[None] * (len(shape) - len(lead))]
         case _:
-            axes = _reduced(op) if Trait.REDUCTION in op.definition.traits else ()
+            axes = _reduced(op) if op.definition.is_reduction else ()
             if any(view.loops[axis] is not None for axis in axes):
                 return None  # `summed` knows more
             kept = _dropped(view.loops, axes)
@@ -299,11 +309,11 @@ def summed(op: Op, number: int, view: View) -> Summed | None:
     if not is_plain(op) or not view.is_own(op.operands[number]):
         return None
     (result,) = op.results
-    if op.name == "reduce_sum":
+    if op.definition is reduce_sum:
         loops = {view.loops[axis] for axis in op.attributes["axes"]} - {None}
         kept = _view(result, _dropped(view.loops, op.attributes["axes"]))
         return Summed((view,), kept, frozenset(_known(loops))) if loops else None
-    if op.name != "dot_general":
+    if op.definition is not dot_general:
         return None
     mine, other = ("lhs", "rhs") if number == 0 else ("rhs", "lhs")
     pairs = [

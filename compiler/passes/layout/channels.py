@@ -4,9 +4,10 @@ Convolutions have their channels first, and nearly all run fastest so (docs/deci
 With one tap and few pixels in each image, though, the lanes of a tile are partly empty; the pixels
 of all images as rows of one product, with channels last, fill them. Such convolutions become
 products here, behind which their result is transposed. Transposes then go down through all that
-does not mind, like those that users write around convolutions: through elementwise ops in `sink`,
-through pooling, padding, slices, joins and reshapes of single axes here. They vanish where they
-meet their inverse, a product or a reduction. Those that would remain are counted beforehand.
+does not mind, like those that users write around convolutions: through elementwise ops in
+`sink_views`, through pooling, padding, slices, joins and reshapes of single axes here. They vanish
+where they meet their inverse, a product or a reduction. Those that would remain are counted
+beforehand.
 """
 
 from __future__ import annotations
@@ -16,23 +17,35 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from weft.compiler.ir import dtypes
+from weft.compiler.ir.edit import Editor, edit, with_region, without_dead_ops
 from weft.compiler.ir.graph import Graph, Op, Region, Result, Value
+from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ops import helpers
 from weft.compiler.ops.contraction import dot_general
 from weft.compiler.ops.convolution import convolution
 from weft.compiler.ops.shape import broadcast, concatenate, pad, reshape, slice_, transpose
 from weft.compiler.ops.window import reduce_window
 from weft.compiler.passes.layout.reshape import below_reshape
-from weft.compiler.rewrite.edit import Editor, edit, with_region, without_dead_ops
+from weft.compiler.record import record
+from weft.compiler.rewrite.rules_product import REDUCTIONS
 from weft.compiler.rewrite.rules_shape import ELEMENTWISE, made_by
 
 _ELEMENTWISE: Final = frozenset(ELEMENTWISE)
-_TILE_BYTES: Final = 128  # of the columns of a tile; half of them are worth a tile of their own
-_MOVE: Final = 150  # multiplications that take as long as moving an element elsewhere,
-_MOVE_TO_WINDOWS: Final = 250  # and as filling frames with one that lies apart from its neighbours
-_MOST_PIXELS: Final = 256  # of images whose kernels' gradients become products
-_LEAST_CHANNELS: Final = 64  # and outputs of these
-_ABSORBING: Final = ("dot_general", "reduce_sum", "reduce_max", "reduce_min", "reduce_prod")
+
+
+@record
+class ChannelLimits:
+    """What a layout costs; docs/decisions/layout.md has the measurements."""
+
+    tile_bytes: int = 128  # of the columns of a tile; half of them are worth a tile of their own
+    move: int = 150  # multiplications that take as long as transposing an element
+    move_to_windows: int = 250  # the same where a convolution with windows reads the element
+    most_pixels: int = 256  # of images whose kernels' gradients become products
+    least_channels: int = 64  # of inputs and outputs of these
+
+
+LIMITS: Final = ChannelLimits()
+_ABSORBING: Final = frozenset((dot_general, *REDUCTIONS))  # take up a transpose
 
 
 def lay_out_channels(graph: Graph, fired: Counter[str] | None = None) -> Graph:
@@ -109,7 +122,7 @@ def _gain(op: Op) -> int:
     if any(size != 1 for size in taps) or images < 2:
         return 0
     pixels = _elements(op.results[0].type.shape[2:])
-    tile = _TILE_BYTES // op.results[0].type.dtype.itemsize
+    tile = LIMITS.tile_bytes // op.results[0].type.dtype.itemsize
     tile = tile // 2 if pixels <= tile // 2 else tile
     return int(images * channels * outputs * (-pixels % tile))
 
@@ -153,11 +166,12 @@ def _not_worth_it(
                 for reader in readers.get(value, ())
                 if reader.results[0] not in chains
                 and not (reader in gains and reader.operands[0] is value)
-                and reader.name not in _ABSORBING
+                and reader.definition not in _ABSORBING
             ]
             into_windows = any(reader.definition is convolution for reader in left)
             remains = value in results or bool(left)
-            cost = _MOVE_TO_WINDOWS if into_windows else _MOVE if remains else 0
+            moving = LIMITS.move if remains else 0
+            cost = LIMITS.move_to_windows if into_windows else moving
             worth[chain] -= cost * _elements(value.type.shape)
     return [op for op in gains if worth[chains[op.results[0]]] <= 0]
 
@@ -183,8 +197,8 @@ def _is_kernel_gradient(op: Op) -> bool:
     (inputs, _, *_), (outputs, _, *taps) = [v.type.shape for v in op.operands]
     is_single = all(size == 1 for size in op.results[0].type.shape[2:])
     is_plain = all(one == 1 for one in op.attributes["rhs_dilation"])
-    is_wide = min(inputs, outputs) >= _LEAST_CHANNELS
-    return is_single and is_plain and is_wide and 1 < _elements(taps) <= _MOST_PIXELS
+    is_wide = min(inputs, outputs) >= LIMITS.least_channels
+    return is_single and is_plain and is_wide and 1 < _elements(taps) <= LIMITS.most_pixels
 
 
 # --- products -----------------------------------------------------------------------------------
@@ -242,7 +256,7 @@ def _images(region: Region) -> set[Value]:
             found.update((op.operands[0], *op.results))
         elif op.definition is dot_general and op.results[0].type.rank > 2:
             products.update(op.results)
-        elif op.name in _TRANSPARENT or op.definition in _ELEMENTWISE:
+        elif op.definition in _TRANSPARENT or op.definition in _ELEMENTWISE:
             if any(operand in found for operand in op.operands):
                 found.update(op.results)
             elif op.definition is not transpose and products.intersection(op.operands):
@@ -262,7 +276,7 @@ def _sink(graph: Graph, counts: Counter[str]) -> Graph:
     images = {value for region in graph.regions() for value in _images(region)}
 
     def visit(op: Op) -> Sequence[Value] | None:
-        below = _BELOW.get(op.name)
+        below = _BELOW.get(op.definition)
         if below is None:
             return None
         inner = made_by(op.operands[0], transpose)
@@ -279,7 +293,7 @@ def _sink(graph: Graph, counts: Counter[str]) -> Graph:
 
 
 def _is_image(value: Value, images: set[Value]) -> bool:
-    while value not in images and isinstance(value, Result) and value.op.name in _TRANSPARENT:
+    while value not in images and isinstance(value, Result) and value.op.definition in _TRANSPARENT:
         value = value.op.operands[0]
     return value in images
 
@@ -318,13 +332,13 @@ def _sources(op: Op, permutation: Sequence[int]) -> Iterator[Value]:
             yield inner.operands[0]
 
 
-_BELOW: Final[Mapping[str, Callable[[Op, Op], Value | None]]] = {
-    reduce_window.name: _with_entries(
+_BELOW: Final[Mapping[OpDef, Callable[[Op, Op], Value | None]]] = {
+    reduce_window: _with_entries(
         ("window", "strides", "padding", "base_dilation", "window_dilation")
     ),
-    pad.name: _with_entries(("low", "high", "interior")),
-    slice_.name: _with_entries(("starts", "limits", "strides")),
-    concatenate.name: _below_concatenate,
-    reshape.name: below_reshape,
+    pad: _with_entries(("low", "high", "interior")),
+    slice_: _with_entries(("starts", "limits", "strides")),
+    concatenate: _below_concatenate,
+    reshape: below_reshape,
 }
-_TRANSPARENT: Final = frozenset({*_BELOW, transpose.name})
+_TRANSPARENT: Final = frozenset({*_BELOW, transpose})

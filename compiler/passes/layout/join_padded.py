@@ -13,15 +13,24 @@ from typing import Final, NamedTuple
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
+from weft.compiler.ir.edit import edit
 from weft.compiler.ir.graph import Graph, Op, Result, Value
 from weft.compiler.ops import helpers
 from weft.compiler.ops.arithmetic import add
 from weft.compiler.ops.shape import concatenate, pad
 from weft.compiler.passes.scans.parts import holds
-from weft.compiler.rewrite.edit import edit
+from weft.compiler.record import record
 from weft.compiler.rewrite.rules_shape import made_by
 
-MOST_TERMS: Final = 32
+
+@record
+class JoinLimits:
+    """How far to look; gradients of gates have 4 terms, and every sum is looked through anew."""
+
+    most_terms: int = 32  # of a sum
+
+
+LIMITS: Final = JoinLimits()
 
 
 def join_padded(graph: Graph, fired: Counter[str] | None = None) -> Graph:
@@ -68,7 +77,7 @@ def _terms(op: Op) -> tuple[list[_Piece], list[Value]]:
             pieces.append(piece)
         elif (
             (inner := made_by(value, add)) is not None
-            and len(pieces) + len(others) + len(stack) < MOST_TERMS
+            and len(pieces) + len(others) + len(stack) < LIMITS.most_terms
             and all(v.type == value.type for v in inner.operands)
         ):
             stack += reversed(inner.operands)

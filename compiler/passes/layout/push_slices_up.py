@@ -11,20 +11,19 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import TypeAlias
 
-from weft.compiler.ir.build import infer_types
 from weft.compiler.ir.dims import Size
+from weft.compiler.ir.edit import Editor, with_region, without_dead_ops
 from weft.compiler.ir.graph import Graph, Op, Parameter, Region, Result, Value
-from weft.compiler.ir.opdef import Trait
+from weft.compiler.ir.infer import infer_types
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops.shape import broadcast, slice_
 from weft.compiler.passes.scans.parts import holds, is_at_most
-from weft.compiler.rewrite.edit import Editor, with_region, without_dead_ops
 
 Cut: TypeAlias = tuple[tuple[Size, ...], tuple[Size, ...], tuple[int, ...]]
 """Starts, limits and strides."""
 
 
-def cut_early(graph: Graph, fired: Counter[str] | None = None) -> Graph:
+def push_slices_up(graph: Graph, fired: Counter[str] | None = None) -> Graph:
     """The graph with slices of elementwise ops as elementwise ops of slices, where several slices
     are all that is used and no element is computed twice.
     """
@@ -74,7 +73,7 @@ def _plan(region: Region) -> set[Op]:
     cuts: dict[Value, dict[Cut, Value]] = {}
     planned: set[Op] = set()
     for op in reversed(region.ops):
-        is_elementwise = Trait.ELEMENTWISE in op.definition.traits
+        is_elementwise = op.definition.is_elementwise
         if not is_elementwise:
             used_apart.update(op.operands)
         if op.definition is slice_ and op.results[0] not in used_apart:

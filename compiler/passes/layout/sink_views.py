@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from weft.compiler.ir.edit import edit
 from weft.compiler.ir.graph import Graph, Op, Value
 from weft.compiler.ops import helpers
 from weft.compiler.ops.shape import broadcast, reshape, transpose
-from weft.compiler.rewrite.edit import edit
 from weft.compiler.rewrite.rules_shape import ELEMENTWISE, made_by
 
 _ELEMENTWISE = frozenset(ELEMENTWISE)
@@ -24,8 +24,6 @@ def sink_views(graph: Graph, fired: Counter[str] | None = None) -> Graph:
     counts = fired if fired is not None else Counter()
 
     def visit(op: Op) -> Sequence[Value] | None:
-        if op.definition not in _ELEMENTWISE:
-            return None
         for name, below in (("transpose", _below_transpose), ("reshape", _below_reshape)):
             made = below(op)
             if made is not None:
@@ -34,7 +32,7 @@ def sink_views(graph: Graph, fired: Counter[str] | None = None) -> Graph:
         return None
 
     # An op that went below a reshape may stand below a transpose now.
-    while (changed := edit(graph, visit)) is not graph:
+    while (changed := edit(graph, visit, _ELEMENTWISE)) is not graph:
         graph = changed
     return graph
 

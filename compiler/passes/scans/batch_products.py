@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from weft.compiler.ir.dims import Size
+from weft.compiler.ir.edit import Editor, edit, without_dead_ops
 from weft.compiler.ir.graph import Constant, Graph, Op, Region, Value
-from weft.compiler.ir.opdef import Trait
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ir.walk import has_effect
 from weft.compiler.ops import control, convolution
@@ -21,7 +21,7 @@ from weft.compiler.ops.contraction import dot_general
 from weft.compiler.ops.indexing import gather
 from weft.compiler.passes.scans.hoist import may_move
 from weft.compiler.passes.scans.parts import (
-    LEAST_REUSE,
+    LIMITS,
     Scan,
     as_scan,
     bytes_of,
@@ -32,12 +32,11 @@ from weft.compiler.passes.scans.parts import (
     new_parameters,
     stays_in_cache,
 )
-from weft.compiler.rewrite.edit import Editor, edit, without_dead_ops
 
 PRODUCTS: Final = (dot_general, convolution.convolution)
 
 
-def stack_products(graph: Graph, fired: Counter[str] | None = None) -> Graph:
+def batch_scan_products(graph: Graph, fired: Counter[str] | None = None) -> Graph:
     """The graph with products of scanned inputs before their loops, where memory allows it."""
     if not holds(graph, control.scan):
         return graph
@@ -85,7 +84,7 @@ def _plan(scan: Scan) -> list[Op]:
 
 def can_batch(op: Op, scanned: Sequence[bool]) -> bool:
     """Whether an op that takes these operands from scanned ones can be computed for all steps."""
-    has_rule = op.definition.batch is not None or Trait.ELEMENTWISE in op.definition.traits
+    has_rule = op.definition.batch is not None or op.definition.is_elementwise
     # A lookup fails for all steps at once if and only if it fails in a step.
     looks_up = op.definition is gather and all(scanned[1:])
     return has_rule and op.definition.defines is None and (looks_up or may_move(op))
@@ -110,7 +109,7 @@ def gains(op: Op, varies: Sequence[bool], length: Size) -> bool:
     is_cached = stays_in_cache(result, length)
     if all(varies):
         return is_cached and is_at_most(result, sizes[0] + sizes[1])
-    return is_cached or is_at_most(result * LEAST_REUSE, sizes[varies.index(False)])
+    return is_cached or is_at_most(result * LIMITS.least_reuse, sizes[varies.index(False)])
 
 
 def _used(body: Region, products: Sequence[Op]) -> list[Value]:

@@ -16,15 +16,16 @@ from typing import Final
 from weft.compiler.ir.ambient import active_builder
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dtypes import bool_
+from weft.compiler.ir.edit import Editor, Rewriter, edit, without_dead_ops
 from weft.compiler.ir.graph import Graph, Op, Region, Result, Value
-from weft.compiler.ir.walk import Rewriter, users
+from weft.compiler.ir.walk import users
 from weft.compiler.ops import control, helpers
 from weft.compiler.ops.arithmetic import add, neg, sub
 from weft.compiler.ops.contraction import dot_general
 from weft.compiler.ops.reduction import reduce_sum
 from weft.compiler.ops.shape import broadcast, pad, reshape, slice_, transpose
 from weft.compiler.passes.scans.parts import (
-    LEAST_REUSE,
+    LIMITS,
     Kept,
     Scan,
     as_scan,
@@ -36,13 +37,12 @@ from weft.compiler.passes.scans.parts import (
     total_bytes,
     uses,
 )
-from weft.compiler.rewrite.edit import Editor, edit, without_dead_ops
 
 # A sum of these of something is the same of the sum.
 LINEAR: Final = (transpose, reshape, broadcast, slice_, pad, neg)
 
 
-def sum_after_loops(graph: Graph, fired: Counter[str] | None = None) -> Graph:
+def defer_scan_sums(graph: Graph, fired: Counter[str] | None = None) -> Graph:
     """The graph with sums of products over steps as products over steps, where memory allows it."""
     if not holds(graph, control.scan):
         return graph
@@ -173,7 +173,7 @@ class _Plan:
         """Whether a product may make the loop keep these values."""
         types = [value.type for value in added]
         kept = total_bytes(types)
-        is_small = is_at_most(kept * LEAST_REUSE, bytes_of(product.results[0].type))
+        is_small = is_at_most(kept * LIMITS.least_reuse, bytes_of(product.results[0].type))
         is_cached = stays_in_cache(kept, self.scan.length)
         return self.kept.is_affordable(types) and (is_small or is_cached)
 

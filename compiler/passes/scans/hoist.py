@@ -12,12 +12,11 @@ from typing import Final
 
 from weft.compiler.ir.ambient import active_builder
 from weft.compiler.ir.build import Builder
+from weft.compiler.ir.edit import Editor, Rewriter, edit, without_dead_ops
 from weft.compiler.ir.graph import Constant, Graph, Op, Parameter, Region, Result, Value
-from weft.compiler.ir.opdef import Trait
-from weft.compiler.ir.walk import Rewriter, has_effect
+from weft.compiler.ir.walk import has_effect
 from weft.compiler.ops import control, conversion, helpers, shape
 from weft.compiler.passes.scans.parts import Scan, new_parameters
-from weft.compiler.rewrite.edit import Editor, edit, without_dead_ops
 
 LOOPS: Final = (control.scan, control.while_)
 CHEAP: Final = (shape.iota, shape.dim_value, conversion.cast, conversion.stop_gradient)
@@ -164,7 +163,7 @@ def _itself_and_inner(op: Op) -> Iterator[Op]:
 
 
 def _is_cheap(op: Op) -> bool:
-    return Trait.VIEW in op.definition.traits or op.definition in CHEAP
+    return op.definition.is_view or op.definition in CHEAP
 
 
 def _with_dependencies(region: Region, plan: Sequence[Op]) -> list[Op]:

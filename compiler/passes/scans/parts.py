@@ -10,26 +10,35 @@ from typing import Final
 from weft.compiler.ir import dims
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Size
+from weft.compiler.ir.edit import Rewriter
 from weft.compiler.ir.graph import Constant, Graph, Op, Parameter, Region, Result, Value
-from weft.compiler.ir.opdef import OpDef, Trait
+from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.types import ArrayType
-from weft.compiler.ir.walk import Rewriter
 from weft.compiler.ops import arithmetic, control, conversion, logic, shape
 from weft.compiler.ops.regions import inline_here
 from weft.compiler.ops.scan import emit_scan
+from weft.compiler.record import record
 from weft.compiler.transforms.derive import TRANSFORMS
 
-# Kept values may take this much memory, or this many times what the loop reads and writes anyway.
-MOST_BYTES: Final = 64 << 20
-MOST_SHARE: Final = 4
-# What is kept and read again soon after may come from the cache if it is no more than this. Above,
-# it pays to keep what a step makes only if that spares the step to read so many times the bytes:
-# reading from the cache is that much faster than writing to memory and reading again.
-CACHE_BYTES: Final = 8 << 20
-LEAST_REUSE: Final = 8
-# A number of steps that nothing bounds counts as this.
-USUAL_STEPS: Final = 64
-MOST_OPS: Final = 8
+
+@record
+class ScanLimits:
+    """When values of all steps may be kept, and when that pays.
+
+    `cache_bytes` is what usually still comes from the last cache; reading from there is about
+    `least_reuse` times as fast as writing to memory and reading again. The rest bounds what a user
+    notices (memory) or what a pass looks at (time to compile), and is chosen, not measured.
+    """
+
+    kept_bytes: int = 64 << 20  # that kept values may take in any case
+    kept_share: int = 4  # times what the loop reads and writes anyway, which they may also take
+    cache_bytes: int = 8 << 20  # of kept values that are read again from the cache
+    least_reuse: int = 8  # times the bytes kept, that a step need not read: pays above the cache
+    usual_steps: int = 64  # for a number of steps that nothing bounds
+    most_ops: int = 8  # of simple arithmetic, that are computed again rather than kept
+
+
+LIMITS: Final = ScanLimits()
 
 # These are kept as what they are made of.
 UNPACKED: Final = (shape.transpose, shape.reshape, shape.broadcast, conversion.cast)
@@ -122,13 +131,13 @@ def total_bytes(types: Iterable[ArrayType]) -> Size:
 
 def is_simple(op: Op) -> bool:
     """Whether to compute the op again is cheaper than to keep its result."""
-    return op.definition in SIMPLE or Trait.VIEW in op.definition.traits
+    return op.definition in SIMPLE or op.definition.is_view
 
 
 def stays_in_cache(bytes: Size, length: Size) -> bool:
     """Whether so many bytes of every step are likely to be in the cache when all are read."""
     most = dims.upper(length)
-    return is_at_most(bytes * (USUAL_STEPS if most is None else most), CACHE_BYTES)
+    return is_at_most(bytes * (LIMITS.usual_steps if most is None else most), LIMITS.cache_bytes)
 
 
 class Kept:
@@ -169,7 +178,7 @@ class Kept:
             item = stack.pop()
             if item in self.scan.varying or item in self.values:
                 found = found or item not in self.scan.invariant
-            elif isinstance(item, Result) and is_simple(item.op) and seen < MOST_OPS:
+            elif isinstance(item, Result) and is_simple(item.op) and seen < LIMITS.most_ops:
                 seen += 1
                 stack.extend(item.op.operands)
             elif not isinstance(item, Constant) and item not in self.scan.invariant:
@@ -181,7 +190,9 @@ def is_affordable(scan: Scan, kept: Iterable[ArrayType]) -> bool:
     """Whether a value of each of these types may be kept for every step."""
     added = total_bytes(kept)
     scanned = total_bytes(value.type for value in (*scan.steps, *scan.outs))
-    return is_at_most(added * scan.length, MOST_BYTES) or is_at_most(added, scanned * MOST_SHARE)
+    if is_at_most(added * scan.length, LIMITS.kept_bytes):
+        return True
+    return is_at_most(added, scanned * LIMITS.kept_share)
 
 
 def for_all_steps(

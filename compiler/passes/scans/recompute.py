@@ -15,10 +15,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Size
+from weft.compiler.ir.edit import Editor, edit_region, with_region, without_dead_ops
 from weft.compiler.ir.graph import Constant, Graph, Op, Parameter, Region, Result, Value
 from weft.compiler.ops import control
 from weft.compiler.ops.shape import broadcast
 from weft.compiler.passes.scans.parts import (
+    LIMITS,
     SIMPLE,
     Scan,
     bytes_of,
@@ -27,9 +29,6 @@ from weft.compiler.passes.scans.parts import (
     is_simple,
     uses,
 )
-from weft.compiler.rewrite.edit import Editor, edit_region, with_region, without_dead_ops
-
-MOST_OPS: Final = 8
 
 
 class Outside(Enum):
@@ -126,7 +125,7 @@ class _Reader:
             where, place = _outside(node)
             if where is Outside.INVARIANT or (place in self.kept and place is not sequence):
                 continue
-            made = self._made(node) if count < MOST_OPS else None
+            made = self._made(node) if count < LIMITS.most_ops else None
             if made is not None:
                 count += 1
                 stack += made.operands

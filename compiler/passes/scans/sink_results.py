@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from weft.compiler.ir.edit import edit, without_dead_ops
 from weft.compiler.ir.graph import Constant, Graph, Op, Region, Result, Value
 from weft.compiler.ir.walk import has_effect, users
 from weft.compiler.ops import control
@@ -25,10 +26,9 @@ from weft.compiler.passes.scans.parts import (
     stays_in_cache,
     total_bytes,
 )
-from weft.compiler.rewrite.edit import edit, without_dead_ops
 
 
-def compute_late(graph: Graph, fired: Counter[str] | None = None) -> Graph:
+def sink_from_scan(graph: Graph, fired: Counter[str] | None = None) -> Graph:
     """The graph with products that only outs of loops need after them, where memory allows it."""
     if not holds(graph, control.scan):
         return graph

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from weft.compiler.ir.edit import edit
 from weft.compiler.ir.graph import Graph, Op, Region, Value
 from weft.compiler.ops import control
 from weft.compiler.ops.helpers import reshape, zeros
 from weft.compiler.ops.regions import inline_here
 from weft.compiler.ops.shape import concatenate, part
-from weft.compiler.rewrite.edit import edit
 
 
 def unroll_scans(
@@ -22,8 +22,6 @@ def unroll_scans(
     counts = fired if fired is not None else Counter()
 
     def visit(op: Op) -> Sequence[Value] | None:
-        if op.definition is not control.scan:
-            return None
         length = op.attributes["length"]
         if not isinstance(length, int) or length > most_steps:
             return None
@@ -32,7 +30,7 @@ def unroll_scans(
         counts[f"{length} steps"] += 1
         return _unrolled(op, length)
 
-    return edit(graph, visit)
+    return edit(graph, visit, (control.scan,))
 
 
 def _count(region: Region) -> int:

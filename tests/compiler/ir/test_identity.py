@@ -16,24 +16,24 @@ from tests.compiler.ir.random_graphs import graphs
 from tests.compiler.ir.samples import SAMPLES, halve, log
 from weft.compiler.ir import dims
 from weft.compiler.ir.build import Builder
+from weft.compiler.ir.edit import clone
 from weft.compiler.ir.graph import Constant, Graph, Value
-from weft.compiler.ir.identity import region_hash, structurally_equal
+from weft.compiler.ir.identity import RegionHashes, structurally_equal
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.reader import parse_type
-from weft.compiler.ir.walk import clone
 from weft.compiler.parsing import parse
 
 
 def assert_same(left: Graph, right: Graph) -> None:
     assert structurally_equal(left, right)
     assert left.content_hash() == right.content_hash()
-    assert region_hash(left.region) == region_hash(right.region)
+    assert RegionHashes().hash(left.region) == RegionHashes().hash(right.region)
 
 
 def assert_different(left: Graph, right: Graph) -> None:
     assert not structurally_equal(left, right)
     assert left.content_hash() != right.content_hash()
-    assert region_hash(left.region) != region_hash(right.region)
+    assert RegionHashes().hash(left.region) != RegionHashes().hash(right.region)
 
 
 # --- what does not matter -----------------------------------------------------------------------

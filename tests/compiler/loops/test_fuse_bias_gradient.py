@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft as wf
+from weft.compiler.ir.edit import rebuild
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Graph
-from weft.compiler.ir.walk import rebuild
 from weft.compiler.loops.fuse_bias_gradient import fuse_bias_gradients
 
 Array = np.ndarray[Any, Any]

@@ -8,14 +8,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import weft as wf
 from tests.compiler.ir.making import graph, number, ops
+from weft.compiler.ir.edit import drop_dead_ops
 from weft.compiler.ir.errors import ArgumentError, VerifyError
 from weft.compiler.ir.graph import Graph, Parameter, Region, Value
-from weft.compiler.ir.walk import drop_dead_ops
-from weft.compiler.passes.pipeline import DEFAULT, Report, optimise
+from weft.compiler.passes.before_derivatives import BEFORE_DERIVATIVES, prepare_for_derivatives
+from weft.compiler.passes.pipeline import DEFAULT, optimise
+from weft.compiler.passes.running import Report, recording
 from weft.compiler.rewrite.rule import rule
 
 
@@ -29,7 +32,7 @@ def sample() -> Graph:
 
 def test_every_pass_says_why_it_stands_where_it_does() -> None:
     assert all(item.reason for item in DEFAULT)
-    assert [item.name for item in DEFAULT].count("prune") == 2
+    assert [item.name for item in DEFAULT].count("eliminate_dead_ops") == 2
 
 
 def test_report_has_counts_rules_and_times() -> None:
@@ -41,7 +44,7 @@ def test_report_has_counts_rules_and_times() -> None:
     assert report.steps[-1].after == 1
     assert report.seconds >= 0
     changed = [step.name for step in report.steps if step.changed]
-    assert changed == ["prune", "canonicalize", "simplify", "stabilise"]
+    assert changed == ["eliminate_dead_ops", "canonicalize", "simplify", "stabilise"]
     text = str(report)
     assert text.startswith("g: 6 ops before, 1 after")
     assert "stabilise" in text and "log(1 + exp(x)) 1" in text
@@ -51,7 +54,7 @@ def test_optimised_graph_is_the_same_object_after_one_round() -> None:
     after, _ = optimise(sample())
     again, report = optimise(after)
     assert again is after
-    assert len(report.steps) == len(DEFAULT)
+    assert [step.name for step in report.steps] == list(dict.fromkeys(p.name for p in DEFAULT))
     assert not any(step.changed for step in report.steps)
 
 
@@ -69,7 +72,7 @@ def test_dump_writes_numbered_text_that_parses(tmp_path: Path) -> None:
     files = sorted(path.name for path in folder.iterdir())
     assert files == [
         "00-traced.weft",
-        "01-prune.weft",
+        "01-eliminate_dead_ops.weft",
         "02-canonicalize.weft",
         "03-simplify.weft",
         "04-stabilise.weft",
@@ -126,3 +129,28 @@ def test_functions_and_rules_are_passes() -> None:
     assert after.ops[-1].name == "tanh"
     assert report.fired == {"to tanh": 1}
     assert isinstance(report, Report)
+
+
+def test_a_pass_is_called_as_its_function_is() -> None:
+    assert all(item.name == item.run.__name__ for item in (*BEFORE_DERIVATIVES, *DEFAULT))
+
+
+def test_what_runs_before_derivatives_is_shown_as_round_0() -> None:
+    def total(x: Any) -> Any:
+        return (1 / (1 + np.exp(-x))).sum()
+
+    gradient = wf.jit(wf.grad(total))
+    gradient(np.ones(3))
+    assert " 0 stabilise" in gradient.passes()
+    assert "1 / (1 + exp(-x)) 1" in gradient.passes()
+    plain = wf.jit(total)
+    plain(np.ones(3))
+    assert " 0 " not in plain.passes()
+
+
+def test_steps_are_recorded_only_while_asked_for() -> None:
+    region = sample().region
+    with recording() as steps:
+        prepare_for_derivatives(region)
+    prepare_for_derivatives(region)
+    assert [(step.name, step.round) for step in steps] == [("stabilise", 0)]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import weft as wf
+from weft.compiler.ir.edit import drop_dead_ops
 from weft.compiler.ir.errors import ArgumentError
 from weft.compiler.ir.graph import Graph
-from weft.compiler.ir.walk import drop_dead_ops
 from weft.compiler.passes.pipeline import DEFAULT, optimise
 from weft.frontends.api.rewriting import rewrite
 

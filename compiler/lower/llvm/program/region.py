@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from weft.compiler.abi import CONSTANTS
 from weft.compiler.ir import dims
-from weft.compiler.ir.build import describe
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import LoweringError
 from weft.compiler.ir.graph import Constant, Op, Value
 from weft.compiler.ir.index.affine import row_major
+from weft.compiler.ir.infer import describe
 from weft.compiler.loops.arena import Buffer
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
 from weft.compiler.loops.kernel import Kernel

@@ -15,10 +15,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from weft.compiler.ir.build import describe
 from weft.compiler.ir.dtypes import DType, f32
 from weft.compiler.ir.errors import LoweringError
 from weft.compiler.ir.graph import Constant, Op, Value
+from weft.compiler.ir.infer import describe
 from weft.compiler.lower.llvm import math
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.function import Function, V

@@ -15,7 +15,8 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Graph
 from weft.compiler.ops.regions import inline_here
-from weft.compiler.passes.pipeline import Pass, optimise
+from weft.compiler.passes.pipeline import optimise
+from weft.compiler.passes.running import Pass
 from weft.frontends.driver import cpu_program as native
 from weft.frontends.tracing import core
 

@@ -26,7 +26,8 @@ from tests.compiler.lower.llvm.program.random_graphs import SIMPLE, random_graph
 from tests.compiler.lower.llvm.program.random_steps import ALL, WHOLE
 from tests.compiler.passes import random_programs
 from weft.compiler.ir.evaluate import evaluate
-from weft.compiler.passes.pipeline import DEFAULT, Pass, optimise
+from weft.compiler.passes.pipeline import DEFAULT, optimise
+from weft.compiler.passes.running import Pass
 
 QUICK = settings(max_examples=22, deadline=None, suppress_health_check=list(HealthCheck))
 LONG = settings(QUICK, max_examples=1500)

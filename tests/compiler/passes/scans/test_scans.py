@@ -13,21 +13,29 @@ import weft as wf
 from tests.compiler.ir.making import graph, number, ops, region
 from tests.compiler.lower.llvm.program.comparing import run_native
 from tests.compiler.passes.models import MODELS
-from tests.compiler.passes.random_loops import random_loops
+from tests.compiler.passes.scans.random_loops import random_loops
 from weft.compiler.ir import dims
 from weft.compiler.ir.dtypes import DType, dtype
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Graph, Op, Region, Value
 from weft.compiler.ops import contraction
 from weft.compiler.passes.pipeline import DEFAULT, optimise
-from weft.compiler.passes.scans.batch_products import stack_products
-from weft.compiler.passes.scans.defer_sums import sum_after_loops
-from weft.compiler.passes.scans.sink_results import compute_late
+from weft.compiler.passes.scans.batch_products import batch_scan_products
+from weft.compiler.passes.scans.defer_sums import defer_scan_sums
+from weft.compiler.passes.scans.sink_results import sink_from_scan
 from weft.frontends.tracing import tree
 
 Array = np.ndarray[Any, Any]
 PASSES = {item.name: item for item in DEFAULT}
-MOVING = ("cut", "join", "hoist", "sum_after", "stack", "late", "recompute")
+MOVING = (
+    "push_slices_up",
+    "join_padded",
+    "hoist_invariants",
+    "defer_scan_sums",
+    "batch_scan_products",
+    "sink_from_scan",
+    "recompute_scanned",
+)
 
 
 def loops_of(made: Graph) -> list[Op]:
@@ -197,13 +205,13 @@ def _sum_of_products(rows: int, columns: int, batch: int, length: int) -> Graph:
 
 def test_gradients_of_weights_of_usual_sizes_leave() -> None:
     assert (
-        loops_of(sum_after_loops(_sum_of_products(128, 512, 32, 64)))[0].attributes["n_carry"] == 1
+        loops_of(defer_scan_sums(_sum_of_products(128, 512, 32, 64)))[0].attributes["n_carry"] == 1
     )
 
 
 def test_sum_stays_where_more_is_kept_than_the_sum_holds() -> None:
     made = _sum_of_products(16, 16, 4096, 1000)
-    assert sum_after_loops(made) is made
+    assert defer_scan_sums(made) is made
 
 
 def test_large_stacks_are_not_made() -> None:
@@ -222,9 +230,11 @@ def test_large_stacks_are_not_made() -> None:
         )
 
     wide = make(1024, 10_000)
-    assert stack_products(wide) is wide
-    assert stack_products(make(1024, 100)) is not wide
-    assert names_in(loops_of(stack_products(make(32, 10_000)))[0].regions[0])["dot_general"] == 0
+    assert batch_scan_products(wide) is wide
+    assert batch_scan_products(make(1024, 100)) is not wide
+    assert (
+        names_in(loops_of(batch_scan_products(make(32, 10_000)))[0].regions[0])["dot_general"] == 0
+    )
 
 
 @pytest.mark.parametrize(("rows", "stays"), [(1, 0), (8, 0), (64, 1)])
@@ -236,7 +246,7 @@ def test_product_leaves_a_long_loop_if_it_has_few_rows(rows: int, stays: int) ->
         return ops.scan.emit(w, h, x, n_consts=1, n_carry=1, length=10_000, regions=[body])[0]
 
     made = graph({"w": weights, "h": state, "x": f"f32[10000, {rows}, 64]"}, write)
-    after = stack_products(made.verify()).verify()
+    after = batch_scan_products(made.verify()).verify()
     assert names_in(loops_of(after)[0].regions[0])["dot_general"] == stays
 
 
@@ -287,14 +297,14 @@ def test_convolution_of_scanned_images_leaves_the_loop() -> None:
         return ops.scan.emit(w, h, x, n_consts=1, n_carry=1, length=5, regions=[body])[0]
 
     before = graph({"w": "f64[4, 3, 3]", "h": "f64[2, 4, 6]", "x": "f64[5, 2, 3, 6]"}, write)
-    after = stack_products(before.verify()).verify()
+    after = batch_scan_products(before.verify()).verify()
     assert names_in(loops_of(after)[0].regions[0])["convolution"] == 0
     assert_same(before, after, arguments(before, 0))
 
 
 def test_graph_without_loops_is_left_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = graph({"x": "f32[2, 3]", "w": "f32[3, 3]"}, _times)
-    for run in (sum_after_loops, stack_products, compute_late):
+    for run in (defer_scan_sums, batch_scan_products, sink_from_scan):
         monkeypatch.setattr(f"{run.__module__}.edit", None)
         assert run(made) is made
     assert contraction.dot_general is made.ops[0].definition

@@ -21,7 +21,8 @@ from weft.compiler.ir.graph import Graph, Op
 from weft.compiler.ir.walk import walk
 from weft.compiler.passes.blocking import rows as block
 from weft.compiler.passes.blocking.rows import Limits, block_rows
-from weft.compiler.passes.pipeline import DEFAULT, Pass, optimise
+from weft.compiler.passes.pipeline import DEFAULT, optimise
+from weft.compiler.passes.running import Pass
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
@@ -115,7 +116,7 @@ def widest(graph: Graph) -> int:
 def test_golden() -> None:
     graph = traced(attention, normal(2, 8, 2), normal(2, 9, 2), normal(2, 9, 2))
     limits = Limits(0, 0.3, 1, block_bytes=1, least_rows=2, most_rows=2)
-    assert_golden("passes/block", block_rows(graph, limits=limits).text())
+    assert_golden("passes/block_rows", block_rows(graph, limits=limits).text())
 
 
 def test_small_products_are_left_alone() -> None:
@@ -442,7 +443,9 @@ def test_masks_with_biases_and_dropout() -> None:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Pass]]:
     limits = Limits(least_bytes=0, least_ratio=4, block_bytes=1 << 14, least_rows=12, most_rows=32)
-    last = Pass("block", lambda g, fired: block_rows(g, fired, limits=limits), "", is_last=True)
+    last = Pass(
+        "block_rows", lambda g, fired: block_rows(g, fired, limits=limits), "", is_last=True
+    )
     yield [*BEFORE, last]
 
 
