@@ -1,9 +1,18 @@
-"""LLVM text of small programs for one fixed target."""
+"""Golden LLVM text of small programs for one fixed target, so that a change of what is emitted is
+read as a difference: tests/golden/llvm/<name>.ll.
+
+`WEFT_UPDATE_GOLDEN=1 python -m pytest tests/compiler/lower/llvm/test_golden.py` writes them anew.
+Only the program's own functions have their bodies there: mathematical functions and routines, which
+are many and long, are named but folded.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,10 +20,13 @@ import weft as wf
 from tests.compiler.lower.llvm.golden_programs import PROGRAMS, Program
 from weft.compiler.ir import dims
 from weft.compiler.loops.pipeline import lower_to_loops
-from weft.compiler.lower.llvm.program.module import emit_program
+from weft.compiler.lower.llvm.emit.function import Module
+from weft.compiler.lower.llvm.program.module import ProgramCode
+from weft.compiler.lower.llvm.target import Caches, Target, host
 from weft.compiler.passes.pipeline import optimise
 
-VECTOR_BYTES = 32
+FOLDER = Path(__file__).parents[3] / "golden" / "llvm"
+TARGET = Target("x86_64-unknown-linux-gnu", "haswell", "+avx2,+fma,+f16c", 32, Caches(), cores=4)
 SHOWN = re.compile(r"@(entry|arena_bytes|kernel[\w.]*|loop[\w.]*)\(")
 
 
@@ -28,8 +40,10 @@ def emitted(program: Program) -> str:
         )
         for number, kinds in program.strides.items()
     }
-    loops, _ = lower_to_loops(optimise(graph)[0], VECTOR_BYTES, strides, verify=True)
-    return emit_program(loops).module.text()
+    loops, _ = lower_to_loops(optimise(graph)[0], TARGET.vector_bytes, strides, verify=True)
+    code = ProgramCode(loops, module=Module(TARGET))
+    code.emit()
+    return code.module.text()
 
 
 def folded(text: str) -> Iterator[str]:
@@ -45,11 +59,38 @@ def folded(text: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+def test_emitted_text_is_the_golden_one(name: str) -> None:
+    text = "\n".join(folded(emitted(PROGRAMS[name]))) + "\n"
+    path = FOLDER / f"{name}.ll"
+    if os.environ.get("WEFT_UPDATE_GOLDEN") == "1":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert path.exists(), f"{path.name} is missing; make it with WEFT_UPDATE_GOLDEN=1"
+    assert text == path.read_text(), f"{path.name} differs; see {Path(__file__).name}"
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_golden_programs_are_valid_llvm(name: str) -> None:
     import llvmlite.binding as llvm
 
     with llvm.parse_assembly(emitted(PROGRAMS[name]), llvm.create_context()) as module:
         module.verify()
+
+
+def test_emission_does_not_ask_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = {name: emitted(program) for name, program in PROGRAMS.items()}
+
+    def refuse() -> Target:
+        raise AssertionError("the text of a program depends on its target alone")
+
+    for module in list(sys.modules.values()):
+        if getattr(module, "host", None) is host:
+            monkeypatch.setattr(module, "host", refuse)
+    assert {name: emitted(program) for name, program in PROGRAMS.items()} == expected
+
+
+def test_every_golden_text_has_a_program() -> None:
+    assert {path.stem for path in FOLDER.glob("*.ll")} == set(PROGRAMS)
 
 
 def test_only_the_programs_own_functions_are_shown() -> None:

@@ -99,7 +99,14 @@ CASES: list[tuple[str, list[Array], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("name,operands,attributes", CASES, ids=[case[0] for case in CASES])
+@pytest.mark.parametrize(
+    "name,operands,attributes",
+    [
+        # Code of the others takes seconds to compile.
+        pytest.param(*case, id=case[0], marks=[pytest.mark.slow] * (case[0] not in ("sort", "svd")))
+        for case in CASES
+    ],
+)
 def test_every_allocation_of_a_routine_may_fail(
     allocator: Allocator, name: str, operands: list[Array], attributes: dict[str, Any]
 ) -> None:
@@ -150,6 +157,7 @@ print("works")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit memory like this")
 def test_program_without_memory_raises_and_works_again() -> None:
     run = subprocess.run(

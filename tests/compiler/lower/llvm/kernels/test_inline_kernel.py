@@ -73,6 +73,7 @@ def test_functions_that_vectors_do_at_once_are_called() -> None:
     np.testing.assert_allclose(f(np.ones(6)), wf.jit(waves, backend="reference")(np.ones(6)))
 
 
+@pytest.mark.slow
 def test_text_is_bounded() -> None:
     def long(x: Any) -> Any:
         def step(c: Any, _: Any) -> Any:

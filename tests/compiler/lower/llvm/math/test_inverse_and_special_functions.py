@@ -192,6 +192,7 @@ def roots_of_lgamma(last: int) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "roots"), [("lgamma", roots_of_lgamma), ("digamma", roots_of_digamma)]
 )

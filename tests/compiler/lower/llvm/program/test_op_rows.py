@@ -82,7 +82,16 @@ def check(rows: list[Sample], results: list[Array]) -> None:
                 raise AssertionError(f"{row}: {error}") from error
 
 
-@pytest.mark.parametrize("name", NAMES)
+# Ops with long code; quick tests have some of their rows, with other strides.
+LONG = {
+    *("fft", "svd", "qr", "convolution", "reduce_window", "window_argmax", "triangular_solve"),
+    *("sort", "top_k", "searchsorted", "cumprod", "sparse_dot"),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in NAMES]
+)
 def test_rows_of(name: str) -> None:
     rows = ROWS_BY_OP[name]
     arguments = [np.asarray(x) for row in rows for x in row.operands]

@@ -70,7 +70,7 @@ def check_row(row: Sample, dynamic: bool) -> None:
 @pytest.mark.usefixtures("guarded")
 def test_some_rows_of_each_op(name: str, dynamic: bool) -> None:
     rows = [row for row in ROWS if row.op.name == name]
-    for row in rows[dynamic :: max(len(rows) // 4, 1)]:
+    for row in rows[dynamic :: max(len(rows) // 3, 1)]:
         check_row(row, dynamic)
 
 

@@ -20,7 +20,7 @@ from tests.compiler.lower.llvm.scalar.values import (
 )
 from tests.compiler.ops import rows_special
 from tests.compiler.ops.scalar_oracle import EPSILON
-from weft.compiler.ir.dtypes import DType, c128
+from weft.compiler.ir.dtypes import DType, c64, c128
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ops import arithmetic, special
 
@@ -135,7 +135,7 @@ def _agree(made: NDArray, wanted: NDArray) -> NDArray:
     return is_close & has_sign
 
 
-@pytest.mark.parametrize("d", COMPLEXES, ids=str)
+@pytest.mark.parametrize("d", [c64, pytest.param(c128, marks=pytest.mark.slow)], ids=str)
 def test_special_values_and_cuts(d: DType) -> None:
     parts = crossed(*[PLACES.astype(d.real.numpy)] * 2)
     z = from_parts(*parts)

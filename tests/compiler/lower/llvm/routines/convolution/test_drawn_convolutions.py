@@ -43,7 +43,7 @@ def convolutions(draw: st.DrawFn) -> Case:
     return Case(convolution_op, operands, {"groups": groups, **attributes}, terms)
 
 
-@settings(max_examples=12, **UNHURRIED)
+@settings(max_examples=6, **UNHURRIED)
 @given(case=convolutions(), dynamic=st.booleans())
 def test_drawn_convolutions(case: Case, dynamic: bool) -> None:
     case.check(dynamic)

@@ -119,7 +119,7 @@ def test_fft_over_no_axis_is_a_copy() -> None:
     assert_same_bits(run(fft, [x.T], {"kind": "ifft", "axes": ()}), [x.T.copy()])
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dynamic", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_fft_of_nothing(dynamic: bool) -> None:
     for kind, shape, axes in (
         ("fft", (0, 3), (0,)),

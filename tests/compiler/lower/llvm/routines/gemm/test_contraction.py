@@ -72,7 +72,7 @@ def contractions(draw: st.DrawFn) -> Case:
     return Case(dot_general, arrays, attributes, math.prod(contracted))
 
 
-@settings(max_examples=12, **UNHURRIED)
+@settings(max_examples=6, **UNHURRIED)
 @given(case=matrix_products(), dynamic=st.booleans())
 def test_drawn_matrix_products(case: Case, dynamic: bool) -> None:
     case.check(dynamic)
@@ -85,7 +85,7 @@ def test_many_drawn_matrix_products(case: Case, dynamic: bool) -> None:
     case.check(dynamic)
 
 
-@settings(max_examples=12, **UNHURRIED)
+@settings(max_examples=6, **UNHURRIED)
 @given(case=contractions(), dynamic=st.booleans())
 def test_drawn_contractions(case: Case, dynamic: bool) -> None:
     case.check(dynamic)
@@ -127,9 +127,15 @@ def test_results_do_not_depend_on_how_loops_are_shared(
     assert_same_in_pieces(LARGE[name], monkeypatch)
 
 
-def test_products_larger_than_any_block() -> None:
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        np.float32,
+        *[pytest.param(of, marks=pytest.mark.slow) for of in (np.complex64, np.int16, np.float16)],
+    ],
+)
+def test_products_larger_than_any_block(dtype: Any) -> None:
     """Rows, columns and terms beyond what fits a panel, by BLAS and without."""
-    for dtype in (np.float32, np.complex64, np.int16, np.float16):
-        lhs, rhs = numbers((37, 1100), dtype, 1), numbers((1100, 70), dtype, 2)
-        for left in (lhs, np.asfortranarray(lhs), relaid(lhs, "reversed")):
-            Case(dot_general, [left, rhs], MATMUL, 1100).check(dynamic=False)
+    lhs, rhs = numbers((37, 1100), dtype, 1), numbers((1100, 70), dtype, 2)
+    for left in (lhs, np.asfortranarray(lhs), relaid(lhs, "reversed")):
+        Case(dot_general, [left, rhs], MATMUL, 1100).check(dynamic=False)

@@ -1,0 +1,81 @@
+declare <32 x i16> @llvm.masked.load.v32i16.p0(ptr, i32 immarg, <32 x i1>, <32 x i16>)
+declare void @llvm.masked.store.v32f32.p0(<32 x float>, ptr, i32 immarg, <32 x i1>)
+define i64 @arena_bytes(ptr %numbers)  {
+entry:
+  ret i64 0
+}
+define i64 @entry(ptr %run, ptr %arguments, ptr %numbers, ptr %results, ptr %arena)  {
+entry:
+  %.1 = getelementptr inbounds i64, ptr %arguments, i64 0
+  %.2 = load ptr, ptr %.1, align 8
+  %.3 = getelementptr inbounds i64, ptr %results, i64 0
+  %.4 = load ptr, ptr %.3, align 8
+  call void @kernel0.run(ptr %run, ptr %.2, ptr %.4)
+  %.5 = getelementptr inbounds i64, ptr %run, i64 1
+  %.6 = load i64, ptr %.5, align 8
+  ret i64 %.6
+}
+define internal void @kernel0(ptr noalias %run, ptr noalias %p0, ptr noalias %p1, i64 %begin, i64 %end)  {
+entry:
+  br label %loop.1
+loop.1:
+  %.4 = phi i64 [ %begin, %entry ], [ %.45, %join.30 ]
+  %.5 = icmp slt i64 %.4, %end
+  br i1 %.5, label %body.2, label %done.3
+body.2:
+  %.6 = mul i64 %.4, 4096
+  %.7 = add i64 %.6, 4096
+  %.8 = icmp slt i64 40, %.7
+  %.9 = select i1 %.8, i64 40, i64 %.7
+  %.10 = sub i64 %.9, %.6
+  %.11 = sdiv i64 %.10, 32
+  %.12 = mul i64 %.11, 32
+  %.13 = add i64 %.6, %.12
+  br label %loop.14
+loop.14:
+  %.17 = phi i64 [ %.6, %body.2 ], [ %.27, %body.15 ]
+  %.18 = icmp slt i64 %.17, %.13
+  br i1 %.18, label %body.15, label %done.16
+body.15:
+  %.19 = getelementptr inbounds half, ptr %p0, i64 %.17
+  %.20 = load <32 x half>, ptr %.19, align 2
+  %.21 = fpext <32 x half> %.20 to <32 x float>
+  %.22 = fpext <32 x half> %.20 to <32 x float>
+  %.23 = fadd <32 x float> %.21, %.22
+  %.24 = fptrunc <32 x float> %.23 to <32 x half>
+  %.25 = fpext <32 x half> %.24 to <32 x float>
+  %.26 = getelementptr inbounds float, ptr %p1, i64 %.17
+  store <32 x float> %.25, ptr %.26, align 4
+  %.27 = add nsw i64 %.17, 32
+  br label %loop.14
+done.16:
+  %.28 = icmp slt i64 %.13, %.9
+  br i1 %.28, label %then.29, label %join.30
+then.29:
+  %.31 = sub i64 %.9, %.13
+  %.32 = trunc i64 %.31 to i32
+  %.33 = insertelement <32 x i32> poison, i32 %.32, i32 0
+  %.34 = shufflevector <32 x i32> %.33, <32 x i32> poison, <32 x i32> zeroinitializer
+  %.35 = icmp slt <32 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15, i32 16, i32 17, i32 18, i32 19, i32 20, i32 21, i32 22, i32 23, i32 24, i32 25, i32 26, i32 27, i32 28, i32 29, i32 30, i32 31>, %.34
+  %.36 = getelementptr inbounds half, ptr %p0, i64 %.13
+  %.37 = call <32 x i16> @llvm.masked.load.v32i16.p0(ptr %.36, i32 2, <32 x i1> %.35, <32 x i16> splat (i16 0))
+  %.38 = bitcast <32 x i16> %.37 to <32 x half>
+  %.39 = fpext <32 x half> %.38 to <32 x float>
+  %.40 = fpext <32 x half> %.38 to <32 x float>
+  %.41 = fadd <32 x float> %.39, %.40
+  %.42 = fptrunc <32 x float> %.41 to <32 x half>
+  %.43 = fpext <32 x half> %.42 to <32 x float>
+  %.44 = getelementptr inbounds float, ptr %p1, i64 %.13
+  call void @llvm.masked.store.v32f32.p0(<32 x float> %.43, ptr %.44, i32 4, <32 x i1> %.35)
+  br label %join.30
+join.30:
+  %.45 = add nsw i64 %.4, 1
+  br label %loop.1
+done.3:
+  ret void
+}
+define internal void @kernel0.run(ptr %run, ptr %p0, ptr %p1)  {
+entry:
+  call void @kernel0(ptr %run, ptr %p0, ptr %p1, i64 0, i64 1)
+  ret void
+}

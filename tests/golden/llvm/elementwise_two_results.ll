@@ -1,0 +1,80 @@
+declare <16 x double> @llvm.masked.load.v16f64.p0(ptr, i32 immarg, <16 x i1>, <16 x double>)
+declare void @llvm.masked.store.v16f64.p0(<16 x double>, ptr, i32 immarg, <16 x i1>)
+define i64 @arena_bytes(ptr %numbers)  {
+entry:
+  ret i64 0
+}
+define i64 @entry(ptr %run, ptr %arguments, ptr %numbers, ptr %results, ptr %arena)  {
+entry:
+  %.1 = getelementptr inbounds i64, ptr %arguments, i64 0
+  %.2 = load ptr, ptr %.1, align 8
+  %.3 = getelementptr inbounds i64, ptr %results, i64 0
+  %.4 = load ptr, ptr %.3, align 8
+  %.5 = getelementptr inbounds i64, ptr %results, i64 1
+  %.6 = load ptr, ptr %.5, align 8
+  call void @kernel0.run(ptr %run, ptr %.2, ptr %.6, ptr %.4)
+  %.7 = getelementptr inbounds i64, ptr %run, i64 1
+  %.8 = load i64, ptr %.7, align 8
+  ret i64 %.8
+}
+define internal void @kernel0(ptr noalias %run, ptr noalias %p0, ptr noalias %p1, ptr noalias %p2, i64 %begin, i64 %end)  {
+entry:
+  br label %loop.1
+loop.1:
+  %.4 = phi i64 [ %begin, %entry ], [ %.40, %join.28 ]
+  %.5 = icmp slt i64 %.4, %end
+  br i1 %.5, label %body.2, label %done.3
+body.2:
+  %.6 = mul i64 %.4, 4096
+  %.7 = add i64 %.6, 4096
+  %.8 = icmp slt i64 50, %.7
+  %.9 = select i1 %.8, i64 50, i64 %.7
+  %.10 = sub i64 %.9, %.6
+  %.11 = sdiv i64 %.10, 16
+  %.12 = mul i64 %.11, 16
+  %.13 = add i64 %.6, %.12
+  br label %loop.14
+loop.14:
+  %.17 = phi i64 [ %.6, %body.2 ], [ %.25, %body.15 ]
+  %.18 = icmp slt i64 %.17, %.13
+  br i1 %.18, label %body.15, label %done.16
+body.15:
+  %.19 = getelementptr inbounds double, ptr %p0, i64 %.17
+  %.20 = load <16 x double>, ptr %.19, align 8
+  %.21 = fadd contract <16 x double> %.20, splat (double 0x3FF0000000000000)
+  %.22 = fmul contract <16 x double> %.21, %.20
+  %.23 = getelementptr inbounds double, ptr %p1, i64 %.17
+  store <16 x double> %.22, ptr %.23, align 8
+  %.24 = getelementptr inbounds double, ptr %p2, i64 %.17
+  store <16 x double> %.21, ptr %.24, align 8
+  %.25 = add nsw i64 %.17, 16
+  br label %loop.14
+done.16:
+  %.26 = icmp slt i64 %.13, %.9
+  br i1 %.26, label %then.27, label %join.28
+then.27:
+  %.29 = sub i64 %.9, %.13
+  %.30 = trunc i64 %.29 to i32
+  %.31 = insertelement <16 x i32> poison, i32 %.30, i32 0
+  %.32 = shufflevector <16 x i32> %.31, <16 x i32> poison, <16 x i32> zeroinitializer
+  %.33 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %.32
+  %.34 = getelementptr inbounds double, ptr %p0, i64 %.13
+  %.35 = call <16 x double> @llvm.masked.load.v16f64.p0(ptr %.34, i32 8, <16 x i1> %.33, <16 x double> splat (double 0x0000000000000000))
+  %.36 = fadd contract <16 x double> %.35, splat (double 0x3FF0000000000000)
+  %.37 = fmul contract <16 x double> %.36, %.35
+  %.38 = getelementptr inbounds double, ptr %p1, i64 %.13
+  call void @llvm.masked.store.v16f64.p0(<16 x double> %.37, ptr %.38, i32 8, <16 x i1> %.33)
+  %.39 = getelementptr inbounds double, ptr %p2, i64 %.13
+  call void @llvm.masked.store.v16f64.p0(<16 x double> %.36, ptr %.39, i32 8, <16 x i1> %.33)
+  br label %join.28
+join.28:
+  %.40 = add nsw i64 %.4, 1
+  br label %loop.1
+done.3:
+  ret void
+}
+define internal void @kernel0.run(ptr %run, ptr %p0, ptr %p1, ptr %p2)  {
+entry:
+  call void @kernel0(ptr %run, ptr %p0, ptr %p1, ptr %p2, i64 0, i64 1)
+  ret void
+}

@@ -1,0 +1,116 @@
+define i64 @arena_bytes(ptr %numbers)  {
+entry:
+  ret i64 0
+}
+define i64 @entry(ptr %run, ptr %arguments, ptr %numbers, ptr %results, ptr %arena)  {
+entry:
+  %.1 = getelementptr inbounds i64, ptr %arguments, i64 0
+  %.2 = load ptr, ptr %.1, align 8
+  %.3 = getelementptr inbounds i64, ptr %arguments, i64 1
+  %.4 = load ptr, ptr %.3, align 8
+  %.5 = getelementptr inbounds i64, ptr %results, i64 0
+  %.6 = load ptr, ptr %.5, align 8
+  call void @kernel0.run(ptr %run, ptr %.6)
+  call void @kernel1.run(ptr %run, ptr %.2, ptr %.4, ptr %.6)
+  %.7 = getelementptr inbounds i64, ptr %run, i64 1
+  %.8 = load i64, ptr %.7, align 8
+  ret i64 %.8
+}
+define internal void @kernel0(ptr noalias %run, ptr noalias %p0, i64 %begin, i64 %end)  {
+entry:
+  br label %loop.1
+loop.1:
+  %.4 = phi i64 [ %begin, %entry ], [ %.21, %done.16 ]
+  %.5 = icmp slt i64 %.4, %end
+  br i1 %.5, label %body.2, label %done.3
+body.2:
+  %.6 = mul i64 %.4, 4096
+  %.7 = add i64 %.6, 4096
+  %.8 = icmp slt i64 8, %.7
+  %.9 = select i1 %.8, i64 8, i64 %.7
+  %.10 = sub i64 %.9, %.6
+  %.11 = sdiv i64 %.10, 8
+  %.12 = mul i64 %.11, 8
+  %.13 = add i64 %.6, %.12
+  br label %loop.14
+loop.14:
+  %.17 = phi i64 [ %.6, %body.2 ], [ %.20, %body.15 ]
+  %.18 = icmp slt i64 %.17, %.13
+  br i1 %.18, label %body.15, label %done.16
+body.15:
+  %.19 = getelementptr inbounds float, ptr %p0, i64 %.17
+  store <8 x float> splat (float 0x0000000000000000), ptr %.19, align 4
+  %.20 = add nsw i64 %.17, 8
+  br label %loop.14
+done.16:
+  %.21 = add nsw i64 %.4, 1
+  br label %loop.1
+done.3:
+  ret void
+}
+define internal void @kernel0.run(ptr %run, ptr %p0)  {
+entry:
+  call void @kernel0(ptr %run, ptr %p0, i64 0, i64 1)
+  ret void
+}
+define internal void @kernel1(ptr noalias %run, ptr noalias %p0, ptr noalias %p1, ptr noalias %p2, i64 %begin, i64 %end)  {
+entry:
+  br label %loop.1
+loop.1:
+  %.4 = phi i64 [ %begin, %entry ], [ %.37, %done.8 ]
+  %.5 = icmp slt i64 %.4, %end
+  br i1 %.5, label %body.2, label %done.3
+body.2:
+  br label %loop.6
+loop.6:
+  %.9 = phi i64 [ 0, %body.2 ], [ %.36, %join.22 ]
+  %.10 = icmp slt i64 %.9, 50
+  br i1 %.10, label %body.7, label %done.8
+body.7:
+  %.11 = getelementptr inbounds float, ptr %p0, i64 %.9
+  %.12 = load float, ptr %.11, align 4
+  %.13 = getelementptr inbounds i64, ptr %p1, i64 %.9
+  %.14 = load i64, ptr %.13, align 8
+  %.15 = icmp slt i64 %.14, 0
+  %.16 = add i64 %.14, 8
+  %.17 = select i1 %.15, i64 %.16, i64 %.14
+  %.18 = icmp slt i64 %.17, 0
+  %.19 = icmp sge i64 %.17, 8
+  %.20 = or i1 %.18, %.19
+  br i1 %.20, label %then.21, label %join.22
+then.21:
+  %.23 = getelementptr inbounds i64, ptr %run, i64 1
+  %.24 = load i64, ptr %.23, align 8
+  %.25 = icmp eq i64 %.24, 0
+  br i1 %.25, label %then.26, label %join.27
+then.26:
+  store i64 1, ptr %.23, align 8
+  %.28 = getelementptr inbounds i64, ptr %run, i64 5
+  store i64 1, ptr %.28, align 8
+  %.29 = getelementptr inbounds i64, ptr %run, i64 2
+  store i64 %.14, ptr %.29, align 8
+  %.30 = getelementptr inbounds i64, ptr %run, i64 3
+  store i64 8, ptr %.30, align 8
+  br label %join.27
+join.27:
+  br label %join.22
+join.22:
+  %.31 = select i1 %.20, i64 0, i64 %.17
+  %.32 = getelementptr inbounds float, ptr %p2, i64 %.31
+  %.33 = load float, ptr %.32, align 4
+  %.34 = fadd contract float %.33, %.12
+  %.35 = getelementptr inbounds float, ptr %p2, i64 %.31
+  store float %.34, ptr %.35, align 4
+  %.36 = add nsw i64 %.9, 1
+  br label %loop.6
+done.8:
+  %.37 = add nsw i64 %.4, 1
+  br label %loop.1
+done.3:
+  ret void
+}
+define internal void @kernel1.run(ptr %run, ptr %p0, ptr %p1, ptr %p2)  {
+entry:
+  call void @kernel1(ptr %run, ptr %p0, ptr %p1, ptr %p2, i64 0, i64 1)
+  ret void
+}
