@@ -96,7 +96,7 @@ def _linearize_checkpoint(
 def _is_kept(op: Op, inner: Op) -> bool:
     policy = op.attributes["policy"]
     if policy == "dots":
-        return inner.name in ("dot_general", "convolution")
+        return inner.definition.work is not None
     if policy == "names":
         return inner.name == "probe" and inner.attributes["name"] in op.attributes["names"]
     return bool(policy == "everything")

@@ -31,7 +31,7 @@ def masked_as(cotangent: Value, product: Value) -> Value:
     NaN, and leak into what the branch was made of.
     """
     source = cotangent
-    while isinstance(source, Result) and source.op.name in ("neg", "cast"):
+    while isinstance(source, Result) and source.op.definition in (ops.neg, ops.cast):
         source = source.op.operands[0]
     if not isinstance(source, Result) or source.op.definition is not ops.select:
         return product

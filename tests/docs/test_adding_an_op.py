@@ -28,7 +28,7 @@ from weft.compiler.lower.backends import BACKENDS
 from weft.compiler.ops import TABLE, special
 from weft.frontends.tracing import core
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "adding_an_op.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.M | re.S)
 
