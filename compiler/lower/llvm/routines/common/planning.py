@@ -58,10 +58,15 @@ def seen(type: ArrayType, strides: Sequence[Size]) -> Array:
     """An operand as its routine sees it, for decisions: what is known only at run time is a value
     that nothing is known of.
     """
-    f = Function(Module(), "planning", VOID, [])
+    f = nowhere()
 
     def operand(size: Size) -> Operand:
         return size if isinstance(size, int) else V(f, "%unknown", I64)
 
     shape, steps = [tuple(map(operand, sizes)) for sizes in (type.shape, strides)]
     return Array(V(f, "%unknown", PTR), type.dtype, shape, steps)
+
+
+def nowhere() -> Function:
+    """A function that nobody calls, for decisions that are emitted where sizes are not known."""
+    return Function(Module(), "planning", VOID, [])

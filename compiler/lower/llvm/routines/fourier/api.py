@@ -6,27 +6,41 @@ one, and very long ones on several threads each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op
+from weft.compiler.ir.index.affine import row_major
+from weft.compiler.ir.types import ArrayType
 from weft.compiler.lower.llvm.emit.arrays import Array, Env, dot, plus, product, times, unravel
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.memory import iota
 from weft.compiler.lower.llvm.emit.types import I64, PTR, Type
-from weft.compiler.lower.llvm.routines.common import copies, rows, sizes
+from weft.compiler.lower.llvm.routines import Planned, ScratchOf
+from weft.compiler.lower.llvm.routines.common import copies, planning, rows, sizes
 from weft.compiler.lower.llvm.routines.fourier import roots as fourier_roots
 from weft.compiler.lower.llvm.routines.fourier.access import Group, Place, Row
 from weft.compiler.lower.llvm.routines.fourier.kinds import Kind, kind_of
 from weft.compiler.lower.llvm.routines.fourier.lanes import transform_lanes
-from weft.compiler.lower.llvm.routines.fourier.lengths import Engine, is_smooth, make_engine
+from weft.compiler.lower.llvm.routines.fourier.lengths import MOST_TABLED as MOST_TABLED_FACTORS
+from weft.compiler.lower.llvm.routines.fourier.lengths import (
+    Engine,
+    convolution_length,
+    is_smooth,
+    make_engine,
+)
 from weft.compiler.lower.llvm.routines.fourier.roots import SplitRoots
 from weft.compiler.lower.llvm.routines.fourier.rows import (
     Elements,
+    RowPlan,
+    lane_roots_bytes,
     pointers_of,
     prepare_scratch,
+    shape_of_plan,
     transform,
 )
 from weft.compiler.lower.llvm.routines.fourier.stages import Complex, Planes
@@ -38,7 +52,10 @@ _MOST_ALONG: Final = 64
 _MOST_ACROSS: Final = 1024
 
 # Rows from this length on are transformed one after the other, each on several threads.
-_LONG: Final = 1 << 16
+LONG: Final = 1 << 16
+
+# Elementary steps per element of a row, roughly.
+STEPS: Final = 16
 
 # Up to this length the roots that real signals need are a table in the code.
 _MOST_TABLED: Final = 8192
@@ -109,24 +126,37 @@ class _Transform:
 
     def emit(self) -> None:
         length = self.length
-        across = self.runs_across()
-        most = _MOST_ACROSS if across else _MOST_ALONG
-        if sizes.is_known(length) and length <= most and is_smooth(length):
+        across = runs_across(self.x, self.y, self.axis, self.lanes)
+        if sizes.is_known(length) and is_in_lanes(length, across):
             _Groups(self, int(length), across).emit()
         else:
             _Rows(self).emit()
 
-    def runs_across(self) -> bool:
-        """Whether neighbouring rows have neighbouring elements, enough to fill vectors."""
-        last = len(self.x.shape) - 1
-        if self.axis == last or self.x.strides[last] != 1 or self.y.strides[last] != 1:
-            return False
-        count = self.x.shape[last]
-        return not sizes.is_known(count) or count >= self.lanes // 2
-
     def steps(self) -> Operand:
         """Elementary steps per row, roughly."""
-        return times(self.f, self.length, 16)
+        return times(self.f, self.length, STEPS)
+
+
+def runs_across(x: Array, y: Array, axis: int, lanes: int) -> bool:
+    """Whether neighbouring rows have neighbouring elements, enough to fill vectors."""
+    last = len(x.shape) - 1
+    if axis == last or x.strides[last] != 1 or y.strides[last] != 1:
+        return False
+    count = x.shape[last]
+    return not sizes.is_known(count) or count >= lanes // 2
+
+
+def is_in_lanes(length: int, across: bool) -> bool:
+    """Whether rows are so short that they are transformed in lanes."""
+    return length <= (_MOST_ACROSS if across else _MOST_ALONG) and is_smooth(length)
+
+
+def group_bytes(type: Type, length: int, lanes: int, *, across: bool) -> int:
+    """What rows in lanes take: four planes and, where they lie along the last axis, room for a row
+    per lane in whole tiles, at most one frequency more than the length.
+    """
+    staged = 0 if across else -(-(2 * length + 2) // lanes) * lanes * lanes
+    return (4 * length * lanes + staged) * type.itemsize
 
 
 # --- rows in lanes ------------------------------------------------------------------------------
@@ -142,6 +172,7 @@ class _Groups:
 
     def emit(self) -> None:
         t = self.transform
+        room = group_bytes(t.type, self.length, t.lanes, across=self.across)
         if self.across:
             blocks = sizes.ceil_divide(t.f, t.x.shape[-1], t.lanes)
             count = times(t.f, product(t.f, _outer(t.x, t.axis).shape), blocks)
@@ -154,19 +185,15 @@ class _Groups:
             g: Function, env: Env, begin: V, end: V, arrays: list[Array], numbers: list[Operand]
         ) -> None:
             size = self.length * t.lanes
-            memory = env.workspace(g, (4 * size + self.staging_numbers()) * t.type.itemsize)
+            memory = env.workspace(g, room)
             planes = [g.element(memory, t.type, size * i) for i in range(5)]
             with g.range(begin, end, group) as item:
                 places, mask = self.places(g, arrays, item, end, numbers[0])
                 self.run(g, places, mask, planes)
             env.free(g, memory)
 
-        rows.parallel(t.f, t.env, count, steps, [t.x, t.y], [blocks], body, group=group)
-
-    def staging_numbers(self) -> int:
-        """Room for a row per lane, in whole tiles: at most one frequency more than the length."""
-        lanes = self.transform.lanes
-        return 0 if self.across else -(-(2 * self.length + 2) // lanes) * lanes * lanes
+        arrays = [t.x, t.y]
+        rows.parallel(t.f, t.env, count, steps, arrays, [blocks], body, group=group, scratch=room)
 
     def places(
         self, f: Function, arrays: list[Array], item: V, end: V, blocks: Operand
@@ -305,6 +332,12 @@ class _RowElements(Elements):
             self.kind.put(number, self.kind.turned(value))
 
 
+def plane_numbers(f: Function, plan: RowPlan, kind: type[Kind], *, is_direct: bool) -> Operand:
+    """The size of the planes that a row is brought into, unless it is transformed where it lies."""
+    is_in_place = is_direct and kind.has_value and kind.has_put
+    return 0 if is_in_place else plan.data_numbers(f)
+
+
 class _Rows:
     """One row after the other."""
 
@@ -326,11 +359,12 @@ class _Rows:
             held = tools.rebound(given[:middle]), engine.rebound(given[middle:])
             self.run(g, inner, begin, end, arrays, *held, is_long=False)
 
-        if sizes.is_known(t.length) and t.length >= _LONG:
+        if sizes.is_known(t.length) and t.length >= LONG:
             whole = f.const(0, I64), f.const(count, I64)
             self.run(f, env, *whole, [t.x, t.y], tools, engine, is_long=True)
         else:
-            rows.parallel(f, env, count, t.steps(), [t.x, t.y], numbers, body)
+            bytes = self.row_bytes(f, engine)
+            rows.parallel(f, env, count, t.steps(), [t.x, t.y], numbers, body, scratch=bytes)
         for memory in engine.memory:
             env.free(f, memory)
 
@@ -349,6 +383,13 @@ class _Rows:
             return planes, None
         return planes, fourier_roots.split_roots(t.f, t.env, signal)[0]
 
+    def row_bytes(self, f: Function, engine: Engine) -> Operand:
+        """What rows take, one after the other."""
+        kind, is_direct = self.transform.kind, engine.is_direct is True
+        size = plane_numbers(f, engine.plan, kind, is_direct=is_direct)
+        room = plus(f, times(f, size, 2), engine.plan.scratch_numbers(f))
+        return times(f, room, self.transform.type.itemsize)
+
     def run(
         self,
         f: Function,
@@ -363,10 +404,8 @@ class _Rows:
     ) -> None:
         t, plan, kind = self.transform, engine.plan, self.transform.kind
         is_direct = engine.is_direct is True
-        needs_planes = not (is_direct and kind.has_value and kind.has_put)
-        size = plan.data_numbers(f) if needs_planes else 0
-        room = plus(f, times(f, size, 2), plan.scratch_numbers(f))
-        memory = env.workspace(f, times(f, room, t.type.itemsize))
+        size = plane_numbers(f, plan, kind, is_direct=is_direct)
+        memory = env.workspace(f, self.row_bytes(f, engine))
         planes = Planes(memory, f.element(memory, t.type, size))
         scratch = f.element(memory, t.type, times(f, size, 2))
         prepare_scratch(f, plan, scratch)
@@ -411,4 +450,87 @@ class _Rows:
         rows.parallel(f, env, count, 4, elements.arrays, numbers, body, group=lanes)
 
 
+# --- planning -----------------------------------------------------------------------------------
+
+
+def _scratch(call: Planned) -> Size:
+    """What the axes take one after the other; nothing is planned unless all lengths are known."""
+    op = call.op
+    x, y = op.operands[0].type, op.results[0].type
+    kind, axes = op.attributes["kind"], op.attributes["axes"]
+    lengths = [(y if kind == "irfft" else x).shape[axis] for axis in axes]
+    if not axes or not all(isinstance(length, int) and length for length in lengths):
+        return 0
+    given, made = planning.seen(x, call.strides[0]), planning.seen(y, row_major(y.shape))
+    steps = _axis_steps(kind, axes)
+    between, held = made, 0 if kind != "irfft" or len(steps) == 1 else _held_bytes(x)
+    if kind == "irfft":
+        between = planning.seen(x, row_major(x.shape))
+    most: Size = 0
+    for number, (name, axis) in enumerate(steps):
+        source = between if number else given
+        target = made if number == len(steps) - 1 else between
+        most = dims.maximum(most, _axis_scratch(call, name, source, target, axis))
+    return held + most
+
+
+def _held_bytes(x: ArrayType) -> Size:
+    """The spectrum between the axes of an inverse transform to real signals."""
+    return planning.array(x.dtype, x.shape)
+
+
+def _axis_steps(kind: str, axes: Sequence[int]) -> list[tuple[str, int]]:
+    """The transforms of an op along one axis each, in order."""
+    if kind == "irfft":
+        return [*[("ifft", axis) for axis in axes[:-1]], ("irfft", axes[-1])]
+    if kind == "rfft":
+        return [("rfft", axes[-1]), *[("fft", axis) for axis in axes[:-1]]]
+    return [(kind, axis) for axis in axes]
+
+
+def _axis_scratch(call: Planned, name: str, x: Array, y: Array, axis: int) -> Size:
+    """What the transform of all rows along an axis takes."""
+    type, threads = x.type, call.threads
+    signal = sizes.known(y.shape[axis] if name == "irfft" else x.shape[axis])
+    kind, lanes = kind_of(name, signal), call.target.lanes(type.bits)
+    length = signal // 2 if kind.is_packed else signal
+    across = runs_across(x, y, axis, lanes)
+    shape = call.op.operands[0].type.shape
+    count = dims.product((*shape[:axis], *shape[axis + 1 :]))
+    if is_in_lanes(length, across):
+        bytes = group_bytes(type, length, lanes, across=across)
+        if across:
+            outer = [size for n, size in enumerate(shape[:-1]) if n != axis]
+            blocks = dims.floor_divide(shape[-1] + (lanes - 1), lanes)
+            tasks = planning.chunks(dims.product((*outer, blocks)), length * STEPS * lanes)
+        else:
+            tasks = planning.chunks(count, length * STEPS, lanes)
+        return planning.tasks(bytes, threads, tasks)
+    return _row_scratch(call, type, kind, length, count)
+
+
+def _row_scratch(call: Planned, type: Type, kind: type[Kind], length: int, count: Size) -> Size:
+    """What rows take that are transformed one after the other, or on several threads each."""
+    f, lanes, item = planning.nowhere(), call.target.lanes(type.bits), type.itemsize
+    is_direct = is_smooth(length)
+    whole = length if is_direct else convolution_length(length)
+    plan = shape_of_plan(f, type, whole, lanes)
+    data, work = sizes.known(plan.data_numbers(f)), sizes.known(plan.scratch_numbers(f))
+    shared = planning.part(lane_roots_bytes(type, sizes.known(plan.height), lanes, whole))
+    factors: Size = 0
+    if not is_direct and length > MOST_TABLED_FACTORS:
+        shared = shared + planning.part(data * 4 * item)
+        factors = planning.part(work * item)
+    size = sizes.known(plane_numbers(f, plan, kind, is_direct=is_direct))
+    row = (2 * size + work) * item
+    if length < LONG:
+        rest = planning.tasks(row, call.threads, planning.chunks(count, length * STEPS))
+    else:
+        buffers = sizes.known(plan.buffer_numbers(f)) * 4 * item
+        blocks = -(-max(sizes.known(plan.height), sizes.known(plan.width)) // lanes)
+        rest = planning.part(row) + planning.tasks(buffers, call.threads, blocks)
+    return shared + dims.maximum(factors, rest)
+
+
 ROUTINES: Final = {"fft": emit}
+SCRATCH: Final[Mapping[str, ScratchOf]] = {"fft": _scratch}

@@ -30,7 +30,7 @@ from weft.compiler.lower.llvm.routines.fourier.stages import (
 from weft.compiler.record import record
 
 # Up to this length what Bluestein's algorithm multiplies by is a table in the code.
-_MOST_TABLED: Final = 4096
+MOST_TABLED: Final = 4096
 
 
 def is_smooth(length: int) -> bool:
@@ -122,7 +122,7 @@ def make_engine(f: Function, env: Env, type: Type, length: Operand) -> Engine:
         return Engine(length, plan, True, memory=plan.memory)
     whole = convolution_length(length)
     plan = fourier_rows.plan_rows(f, env, type, whole)
-    if length > _MOST_TABLED:
+    if length > MOST_TABLED:
         chirp, spectrum = _factor_room(f, env, plan)
         _compute_factors(f, env, plan, length, chirp, spectrum)
         return Engine(length, plan, False, chirp, spectrum, (*plan.memory, chirp.real))

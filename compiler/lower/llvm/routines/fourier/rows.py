@@ -17,7 +17,7 @@ from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import Array, Env, plus, times
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.memory import iota
-from weft.compiler.lower.llvm.emit.types import F64, I64, VOID, Type
+from weft.compiler.lower.llvm.emit.types import F64, I64, PTR, VOID, Type
 from weft.compiler.lower.llvm.routines.common import rows, sizes
 from weft.compiler.lower.llvm.routines.fourier import roots as fourier_roots
 from weft.compiler.lower.llvm.routines.fourier.lanes import transform_lanes
@@ -140,12 +140,28 @@ def _lane_roots(f: Function, env: Env, type: Type, height: Operand, split: Split
     """For each number k up to the height, the roots of k times the number of each lane."""
     lanes = f.module.target.lanes(type.bits)
     size = times(f, height, lanes)
-    memory = env.workspace(f, times(f, size, 2 * type.itemsize))
+    memory = env.workspace(f, _lane_root_bytes(f, type, height, lanes))
     made = Planes(memory, f.element(memory, type, size))
     with f.range(0, height) as k:
         value = split.lanes(f, type.with_lanes(lanes), f.const(0, I64), k)
         made.store(f, value, k * lanes)
     return made
+
+
+def _lane_root_bytes(f: Function, type: Type, height: Operand, lanes: int) -> Operand:
+    return times(f, times(f, height, lanes), 2 * type.itemsize)
+
+
+def lane_roots_bytes(type: Type, height: int, lanes: int, length: int) -> int:
+    """What the roots of a known length take at run time: long ones have no table of all."""
+    return 0 if length <= _MOST_TABLED else height * lanes * 2 * type.itemsize
+
+
+def shape_of_plan(f: Function, type: Type, length: int, lanes: int) -> RowPlan:
+    """The plan of a known length without its roots, for its sizes."""
+    height, width = matrix_shape(length, lanes)
+    nowhere = V(f, "null", PTR)
+    return RowPlan(type, lanes, height, width, nowhere, nowhere, Planes(nowhere, nowhere))
 
 
 def matrix_shape(length: int, lanes: int) -> tuple[int, int]:
@@ -272,8 +288,7 @@ def _run_parallel(
     ) -> None:
         held = Planes(*pointers_of(given[:2]))
         bound = plan.rebound(given[2:middle])
-        bytes = times(g, bound.buffer_numbers(g), 4 * plan.type.itemsize)
-        buffers = inner.workspace(g, bytes)
+        buffers = inner.workspace(g, buffer_bytes(g, bound))
         if isinstance(outer, Elements):
             outside = outer.rebound(g, there, given[middle:])
             step(g, bound, outside, held, buffers).run(begin, end)
@@ -283,7 +298,13 @@ def _run_parallel(
         inner.free(g, buffers)
 
     steps = times(f, step.other_size(plan), plan.lanes * 4)
-    rows.parallel(f, env, count, steps, arrays, numbers, body)
+    bytes = buffer_bytes(f, plan)
+    rows.parallel(f, env, count, steps, arrays, numbers, body, scratch=bytes)
+
+
+def buffer_bytes(f: Function, plan: RowPlan) -> Operand:
+    """What a task of a step takes."""
+    return times(f, plan.buffer_numbers(f), 4 * plan.type.itemsize)
 
 
 def pointers_of(operands: Sequence[Operand]) -> list[V]:
