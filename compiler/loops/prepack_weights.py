@@ -16,9 +16,22 @@ from weft.compiler.ir.walk import Rewriter
 from weft.compiler.ops.contraction import dot_general, matrix_shape
 from weft.compiler.ops.control import scan
 from weft.compiler.ops.shape import transpose
+from weft.compiler.record import record
 
-FEW_ROWS: Final = 96  # up to which products read a right operand where it lies
-FEWEST_STEPS: Final = 4  # of a loop for which it pays
+
+@record
+class PrepackLimits:
+    """Which weights are laid out before a loop.
+
+    A product of few rows reads its right operand where it lies. Chosen when weights of loops were
+    first laid out; measurements are not on record.
+    """
+
+    rows: int = 96  # of a product, at most
+    steps: int = 4  # of a loop, at least
+
+
+LIMITS: Final = PrepackLimits()
 
 
 def prepack_weights(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
@@ -39,7 +52,7 @@ def prepack_weights(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
 
 
 def _is_long(length: Size) -> bool:
-    return not isinstance(length, int) or length >= FEWEST_STEPS
+    return not isinstance(length, int) or length >= LIMITS.steps
 
 
 def _turned(body: Region, constants: set[Value]) -> list[Parameter]:
@@ -59,7 +72,7 @@ def _wants_turned(op: Op, constants: set[Value]) -> bool:
     if op.operands[1].type.rank != 2 or op.attributes["rhs_contract"] != (1,):
         return False
     rows, _, _ = matrix_shape(op)
-    return isinstance(rows, int) and 1 < rows <= FEW_ROWS
+    return isinstance(rows, int) and 1 < rows <= LIMITS.rows
 
 
 def _rebuilt(body: Region, count: int, turned: Sequence[Parameter]) -> Region:

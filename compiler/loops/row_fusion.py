@@ -24,10 +24,22 @@ from weft.compiler.record import record
 
 Following: TypeAlias = "FusionGroup | OpaqueNode"
 
-MOST_CHAINED: Final = 6  # nodes that follow each other
-LEAST_STEPS: Final = 1 << 14  # multiplications of a product that is worth following
-LEAST_COLUMNS: Final = 8
-LEAST_TERMS: Final = 8
+
+@record
+class RowFusionLimits:
+    """Which products are worth consuming row by row, and how long chains of consumers get.
+
+    All were chosen when consumers were first fused, and have no measurement of their own on record;
+    docs/compiling.md has what consumers gain.
+    """
+
+    chain: int = 6  # nodes of a chain, at most
+    multiplications: int = 1 << 14  # of a product, at least
+    columns: int = 8  # of a product, at least
+    terms: int = 8  # of each sum of a product, at least
+
+
+LIMITS: Final = RowFusionLimits()
 
 
 @record
@@ -156,7 +168,11 @@ def _is_followed(op: Op) -> bool:
     if contract.in_order is not None and not contract.in_order(op):
         return False
     rows, columns, terms = contract.rows(op)
-    least = ((columns, LEAST_COLUMNS), (terms, LEAST_TERMS), (rows * columns * terms, LEAST_STEPS))
+    least = (
+        (columns, LIMITS.columns),
+        (terms, LIMITS.terms),
+        (rows * columns * terms, LIMITS.multiplications),
+    )
     return not any(isinstance(size, int) and size < limit for size, limit in least)
 
 
@@ -178,7 +194,7 @@ class _Pairing:
         chain: list[Following] = [product]
         # Further results are there when all rows are.
         late = [user for v in product.op.results[1:] for user in self.readers.get(v, [])]
-        while len(chain) <= MOST_CHAINED:
+        while len(chain) <= LIMITS.chain:
             found = self._next(chain, rows, made, late)
             if found is None:
                 break

@@ -11,11 +11,24 @@ from weft.compiler.loops.kernel import Entry, Kernel, Load, Stage
 from weft.compiler.loops.reduction_tiling import ReductionPlan, tile_reduction
 from weft.compiler.record import record
 
-GATHERED: Final = 6.0  # cost of lanes that are read one by one, in vector loads
-BLOCK: Final = 4096  # elements of a vector loop that one unit of work takes
-TILE_BLOCK: Final = 128  # the same where lanes read far apart
-LIGHT: Final = 12  # additions of a kernel that goes by squares
-TILE: Final = 16  # steps of the other loop that share what they read
+TILE: Final = 16  # steps of a tiled loop in a tile: chosen as `VectorLimits` were
+
+
+@record
+class VectorLimits:
+    """What lanes cost, and how much of a vector loop is a work item.
+
+    Chosen with the first native kernels, `light` with the register transpose; measurements are not
+    on record.
+    """
+
+    gather_cost: float = 6.0  # of lanes that are read one by one, in vector loads
+    block: int = 4096  # steps of a vector loop that are a work item
+    tile_block: int = 128  # the same where lanes read far apart
+    light: int = 12  # additions of a kernel that is worth a register transpose
+
+
+LIMITS: Final = VectorLimits()
 
 
 @record
@@ -58,7 +71,7 @@ def vectorise(kernel: Kernel, vector_bits: int) -> VectorPlan:
     lanes = base * _unroll(kernel.weight, extent, base) if along or chosen else 0
     lanes = lanes if lanes > 1 else 0
     tile = _tile(kernel, chosen)
-    block = max(TILE_BLOCK if tile is not None else BLOCK, lanes)
+    block = max(LIMITS.tile_block if tile is not None else LIMITS.block, lanes)
     squares = tile is not None and base > 1 and _goes_by_squares(kernel, chosen, tile)
     lanes = base if squares else lanes
     vector = chosen if chosen is not None else along.get(hot)
@@ -80,7 +93,7 @@ def _goes_by_squares(kernel: Kernel, along: Loop | None, tile: Loop) -> bool:
     out for every step.
     """
     entries = list(kernel.entries.values())
-    if along is None or kernel.weight > LIGHT or any(entry.level for entry in entries):
+    if along is None or kernel.weight > LIMITS.light or any(entry.level for entry in entries):
         return False
     crossing = [entry for entry in entries if _is_crosswise(entry, along)]
     dtypes = {entry.ref.value.type.dtype for entry in crossing}
@@ -176,13 +189,13 @@ def _lane_cost(loop: Loop, kernel: Kernel, stage: Stage | None, lanes: int) -> f
 
 def _access_cost(position: Index, entry: Entry | None, loop: Loop) -> float:
     if any(loop in extra.loops for _, extra in position.extras):
-        return GATHERED
+        return LIMITS.gather_cost
     factor = position.factor(loop)
     if isinstance(factor, int) and factor == 1:
         return 1.0
     if isinstance(factor, int) and factor == 0:
         return 0.5
-    return GATHERED
+    return LIMITS.gather_cost
 
 
 def _waste(size: Size, lanes: int) -> float:
