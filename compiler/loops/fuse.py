@@ -91,7 +91,7 @@ def fuse(region: Region, strided: Iterable[Value] = ()) -> Fusion:
 
 
 class _Fuser:
-    """Fusion while it goes on: which values are wanted as arrays, and where groups read others."""
+    """The state of fusion: which values are needed as arrays, and where groups read others."""
 
     def __init__(self, fusion: Fusion) -> None:
         region = fusion.region
@@ -329,7 +329,7 @@ class _Fuser:
         return True
 
     def _would_wait_for_itself(self, result: Result, group: FusionGroup) -> bool:
-        """Whether something that reads the value's array must run before the group."""
+        """Whether something that reads the value's array must run before the group does."""
         if group in self._array_users.get(result, []):
             return True  # it reads the array too, as what a reshape or a fence made of it
         return self._order.precedes(

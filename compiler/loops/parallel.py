@@ -1,8 +1,8 @@
 """Which loops run their steps on several threads at once: maps, which are scans that carry nothing,
 whose work is worth it.
 
-Costs are rough, in nanoseconds on one thread. Work inside of a step that could be shared out itself
-runs on the step's thread, so few long steps stay in order, where all threads work on each.
+Costs are rough, in nanoseconds on one thread. Parallel work inside of a step runs on the step's
+thread, so a few long steps stay in order, with all threads at work on each.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LIMITS: Final = ParallelLimits()
 
 
 def steps_at_once(op: Op) -> int | None:
-    """How many steps of a scan a thread takes at a time; None if one step follows the other."""
+    """How many steps of a scan a thread takes at a time; None if steps run in order."""
     iteration = op.definition.memory.iteration
     length = None if iteration is None else iteration.steps(op)
     if iteration is None or length is None or iteration.carried(op)[1] or _calls_host(op):
@@ -102,7 +102,7 @@ def _count(size: Size) -> int:
 
 
 def _calls_host(op: Op) -> bool:
-    """Whether something inside has to run in order, or on the thread that called."""
+    """Whether something inside has to run in order, or on the calling thread."""
     stack = list(op.regions)
     while stack:
         region = stack.pop()

@@ -1,7 +1,8 @@
 """Weights that a loop multiplies with in every step, laid out once before it as products read them.
 
 A product of few rows reads its right operand where it lies if its rows are in one piece, and packs
-it otherwise. What does not change in a loop is turned before it, so that no step has to.
+it otherwise. Weights that do not change in a loop are transposed before it, so that no step has to
+pack them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ LIMITS: Final = PrepackLimits()
 
 
 def prepack_weights(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
-    """The rule for a scan: products with turned weights, which are further constants of it."""
+    """The rule for a scan: products with transposed weights, which become constants of it."""
     if op.definition is not scan or not _is_long(op.attributes["length"]):
         return None
     (body,) = op.regions

@@ -1,9 +1,9 @@
 """How a kernel that reduces goes through what it reads: in the order of memory, and in parts.
 
-Reduced axes may lie on both sides of kept ones. A walk goes along all of them as they lie in
+Reduced axes may lie on both sides of kept ones. A work item goes along all of them as they lie in
 memory, for some of the results at a time, and holds the running results of these in the cache.
-Where there are few results, the outermost reduced axis is shared out to parts; how many
-there are depends on sizes only, and so does every bit of the results.
+Where there are few results, the outermost reduced axis is divided into parts; how many there are
+depends on sizes only, and so does every bit of the results.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ LIMITS: Final = TilingLimits()
 
 @record
 class ReductionPlan:
-    """A unit goes along `order`, the outermost loop first. `kept` are those of its loops that the
-    results vary in: `tile` steps of the first, all of the others. Of the reduced loop before them
-    `together` steps follow each other before the next result. Steps of `split`, a reduced loop, are
-    shared out to `parts`, `each` so many.
+    """A work item goes along `order`, the outermost loop first. `kept` are those of its loops that
+    the results vary in: `tile` steps of the first, all of the others. Of the reduced loop before
+    them, `together` steps are taken before the next result. `split` is a reduced loop that is
+    divided into `parts` of `each` steps.
     """
 
     stage: Stage
@@ -68,7 +68,7 @@ class ReductionPlan:
 
 @record
 class _Tiles:
-    """Part of a walk: which results a unit has."""
+    """Part of a plan: which results a work item has."""
 
     order: tuple[Loop, ...]
     kept: tuple[Loop, ...]
@@ -77,7 +77,7 @@ class _Tiles:
 
 
 def tile_reduction(kernel: Kernel, vector: Loop | None, lanes: int) -> ReductionPlan | None:
-    """How a kernel walks whose lanes go along a loop; None if it does each result by itself."""
+    """The plan of a kernel whose lanes go along a loop; None if results are reduced one by one."""
     stage = _reducing(kernel)
     if stage is None:
         return None
@@ -112,8 +112,8 @@ def _reducing(kernel: Kernel) -> Stage | None:
 def _in_memory_order(
     kernel: Kernel, stage: Stage, vector: Loop | None, lanes: int
 ) -> _Tiles | None:
-    """The results that a walk along memory has at a time; None where one result after the other is
-    as good.
+    """The results that a work item along memory has at a time; None where one result after the
+    other is as good.
     """
     load = _largest_load(kernel, stage)
     order = None if load is None else _by_stride(load, (*kernel.outer, *stage.loops))
@@ -147,7 +147,9 @@ def _largest_load(kernel: Kernel, stage: Stage) -> Load | None:
 
 
 def _by_stride(load: Load, loops: Sequence[Loop]) -> list[Loop] | None:
-    """Loops by how far apart their steps lie, the farthest first; None if only a run can tell."""
+    """Loops by the distance between their steps, the farthest first; None if that is known only at
+    run time.
+    """
     ordered: list[Loop] = []
     for loop in loops:
         stride, place = _distance(load, loop), len(ordered)
@@ -204,7 +206,7 @@ def _tile(
     lanes: int,
     itemsize: int,
 ) -> int | None:
-    """Steps of the first kept loop in a unit; None if there are no more than without a walk."""
+    """Steps of the first kept loop in a work item; None if no more than without a plan."""
     first, *others = kept
     row = dims.product(loop.size for loop in order[order.index(first) + 1 :])
     piece = -(-LIMITS.piece_bytes // max(row * itemsize, 1)) if isinstance(row, int) else 1
@@ -295,7 +297,7 @@ def _parts(
 
 
 def _units(kernel: Kernel, tiles: _Tiles) -> int:
-    """Units without parts, where all sizes of results are known."""
+    """Work items without parts, where all sizes of results are known."""
     count = 1
     for loop in kernel.outer:
         assert isinstance(loop.size, int)

@@ -1,4 +1,4 @@
-"""How a kernel runs: which loop the lanes of a vector go along, how wide, and in what pieces."""
+"""Vector plans: which loop the lanes of a vector go along, how many lanes, and in what blocks."""
 
 from __future__ import annotations
 
@@ -36,12 +36,11 @@ class VectorPlan:
     """`along` is the loop of the lanes (None: no vectors); `lanes` counts them (0: none).
 
     A kernel that reduces may have a `tiling`, which says what a work item is and in what order it
-    goes through memory.
-    Otherwise `block` is how many steps of an outer `along` are one unit.
-    `tile` is another outer loop, along which something is read that the lanes reach over far: some
-    of its steps follow each other before the next block, while what they read is in the cache.
-    Light work goes by `squares`: as many steps of the tiled loop as there are lanes, read along it
-    and turned in registers.
+    goes through memory. Otherwise `block` is how many steps of an outer `along` are a work item.
+    `tile` is another outer loop, along which something is contiguous that the lanes read at long
+    strides: some of its steps are taken before the next block, while what they read is in the
+    cache. Light work goes by `squares`: as many steps of the tiled loop as there are lanes, read
+    along it and transposed in registers.
     """
 
     along: dict[Stage | None, Loop]
@@ -54,7 +53,7 @@ class VectorPlan:
 
 
 def vectorise(kernel: Kernel, vector_bits: int) -> VectorPlan:
-    """A good way to run a kernel on registers of this width."""
+    """The plan of a kernel for registers of this width."""
     base = max(vector_bits // max(_widest(kernel), 8), 1)
     outer = _best_outer(kernel, base)
     inner = {stage: _best(stage.loops, kernel, stage, base) for stage in kernel.stages}
@@ -89,8 +88,8 @@ def crosses(entry: Entry, along: Loop, tile: Loop) -> bool:
 
 
 def _goes_by_squares(kernel: Kernel, along: Loop | None, tile: Loop) -> bool:
-    """Whether all that is read crosswise can be turned, and the work is light enough to be written
-    out for every step.
+    """Whether all that is read crosswise can be transposed in registers, and the work is light
+    enough to be written out for every step.
     """
     entries = list(kernel.entries.values())
     if along is None or kernel.weight > LIMITS.light or any(entry.level for entry in entries):
@@ -110,7 +109,7 @@ def _is_crosswise(entry: Entry, along: Loop) -> bool:
 
 
 def _tile(kernel: Kernel, along: Loop | None) -> Loop | None:
-    """The loop along which elements lie side by side that the lanes do not read so."""
+    """The loop along which elements are contiguous that the lanes read at a stride."""
     if along is None or kernel.inner:
         return None
     for position in kernel.indices():
