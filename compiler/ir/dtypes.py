@@ -55,6 +55,11 @@ class DType:
         """The type of the real part."""
         return {c64: f32, c128: f64}.get(self, self)
 
+    @property
+    def working(self) -> DType:
+        """What elements are computed and added up in: f32 for the 16-bit floats, on all targets."""
+        return f32 if self.is_float and self.bits == 16 else self
+
     def __repr__(self) -> str:
         return self.name
 

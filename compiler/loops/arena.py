@@ -1,5 +1,5 @@
-"""Where arrays lie in a frame: those that live at the same time side by side, others one over the
-other.
+"""Offsets of arrays in a frame: arrays that are alive at the same time do not overlap, others share
+memory.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _NO_GAP: Final = np.iinfo(np.int64).max
 
 @dataclass(eq=False, slots=True)
 class Buffer:
-    """Memory of one array, or of several that follow each other in time.
+    """Memory of one array, or of several whose lifetimes do not overlap.
 
     `kind` is temporary (in the frame), parameter, result or constant (elsewhere, by `number`), or
-    late: made when its size is known.
+    late: allocated at run time, once its size is known.
     """
 
     kind: str
@@ -67,7 +67,7 @@ def _best_fit(buffers: Sequence[Buffer]) -> int:
 
 
 class _Placed:
-    """Buffers that have their place: lifetimes, starts and ends, sorted by start."""
+    """Buffers that have been placed: lifetimes, starts and ends, sorted by start."""
 
     def __init__(self, most: int) -> None:
         self.count = 0
@@ -94,7 +94,7 @@ class _Placed:
 
 
 def _slots(buffers: Sequence[Buffer]) -> Size:
-    """Sizes that only the run tells: buffers of equal size follow each other in one slot."""
+    """Sizes known only at run time: buffers of equal size take turns in one slot."""
     slots: list[tuple[Size, int, list[Buffer]]] = []
     for buffer in sorted(buffers, key=lambda b: b.first):
         for number, (size, last, members) in enumerate(slots):
@@ -114,7 +114,7 @@ def _slots(buffers: Sequence[Buffer]) -> Size:
 
 def largest_live_set(buffers: Sequence[Buffer]) -> list[Buffer]:
     """The buffers alive at the time when they take the most bytes: no plan needs less. Empty where
-    only the run tells sizes.
+    sizes are known only at run time.
     """
     if not all(isinstance(buffer.bytes, int) for buffer in buffers):
         return []

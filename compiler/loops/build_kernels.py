@@ -1,8 +1,9 @@
-"""Building kernels: every group of a program as a loop nest over the arrays of the memory plan.
+"""Building kernels: every fusion group of a program as a loop nest over the buffers of the memory
+plan.
 
-A kernel knows positions in buffers and nothing of values: whoever writes it as code needs no
-further decision about what is computed and where it goes. Copies that the plan asks for are kernels
-too.
+A kernel knows positions in buffers and nothing of values, so a target that writes it as code has
+nothing left to decide about what is computed and where it goes. Copies that the plan asks for are
+kernels too.
 """
 
 from __future__ import annotations
@@ -112,8 +113,8 @@ LayoutOf = Callable[[Value, bool], "Layout | None"]
 
 
 def build(group: FusionGroup, layout_of: LayoutOf, order: Mapping[Op, int]) -> Kernel:
-    """The kernel of a group. `layout_of(value, written)` tells where a value lies (None: it is a
-    number that the kernel is given); `order` numbers the ops.
+    """The kernel of a group. `layout_of(value, written)` gives the layout of a value (None: it is
+    a number, passed as an argument); `order` numbers the ops.
     """
     return _Builder(group, layout_of, order).kernel()
 
@@ -222,8 +223,8 @@ class _Builder:
 
 
 def _is_passed(value: Constant) -> bool:
-    """Whether a number is given to the kernel rather than written into it, so that kernels that
-    differ in it only are one. Numbers that make code simpler are written in.
+    """Whether a number is an argument of the kernel rather than a literal in it, so that kernels
+    that differ only in it are one. Numbers that make code simpler are literals.
     """
     return value.type.dtype.is_float and float(value.array) not in _TELLING
 

@@ -12,7 +12,8 @@ from weft.compiler.loops.kernel import Entry, Kernel, Load, Source, Stage, Write
 
 def collapse(kernel: Kernel, rows: tuple[Loop, ...] = ()) -> tuple[Kernel, tuple[Loop, ...]]:
     """The kernel with neighbouring loops made one where all positions allow it. Those of `rows`,
-    the first of the outer ones, are joined with each other only; which they are then.
+    the first of the outer ones, are joined only with each other; they are returned as they then
+    are.
     """
     pinned = _pinned(kernel)
     positions = list(kernel.indices())

@@ -15,9 +15,21 @@ from weft.compiler.loops import maps
 from weft.compiler.loops.costs import MOST, own_cost
 from weft.compiler.loops.group import FusionGroup
 from weft.compiler.loops.reductions import reduced_sizes
+from weft.compiler.record import record
 
-MOST_UNROLLED: Final = 16  # steps of a reduction that is written out
-PAIRWISE: Final = 16  # a value this much larger than all it is made of is not stored
+
+@record
+class EstimateLimits:
+    """What is written out, and what is too large to be stored.
+
+    Chosen with the first native compiler; measurements are not on record.
+    """
+
+    unrolled: int = 16  # steps of a reduction that is written out, at most
+    pairwise: int = 16  # times as large as all it is made of: such a value is not stored
+
+
+LIMITS: Final = EstimateLimits()
 
 
 def bytes_of(value: Value) -> Size:
@@ -37,7 +49,7 @@ def weights(region: Region) -> dict[Value, int]:
         cost = own_cost(op) + sum(weights.get(operand, 0) for operand in op.operands)
         if op.definition.combiner is not None:
             steps = dims.product(reduced_sizes(op))
-            cost = cost * steps if isinstance(steps, int) and steps <= MOST_UNROLLED else 0
+            cost = cost * steps if isinstance(steps, int) and steps <= LIMITS.unrolled else 0
         elif not maps.has_map(op):
             cost = 0
         for result in op.results:
@@ -71,13 +83,13 @@ def leaves(result: Result, most: int = 16) -> list[Value] | None:
 def is_transparent(op: Op) -> bool:
     if op.definition.combiner is not None:
         steps = dims.product(reduced_sizes(op))
-        return isinstance(steps, int) and 0 < steps <= MOST_UNROLLED
+        return isinstance(steps, int) and 0 < steps <= LIMITS.unrolled
     return maps.has_map(op)
 
 
 def is_far_smaller(size: Size, other: Size) -> bool:
     if isinstance(size, int) and isinstance(other, int):
-        return size * PAIRWISE <= other
+        return size * LIMITS.pairwise <= other
     room = dims.lower(other - size)
     return room is not None and room >= 0 and size != other and isinstance(other, Dim)
 

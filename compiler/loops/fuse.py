@@ -22,8 +22,8 @@ from weft.compiler.ir.walk import has_effect
 from weft.compiler.loops import maps
 from weft.compiler.loops.costs import is_free, own_cost
 from weft.compiler.loops.dependencies import DependencyOrder
+from weft.compiler.loops.estimates import LIMITS as ESTIMATES
 from weft.compiler.loops.estimates import (
-    MOST_UNROLLED,
     bytes_of,
     is_at_most,
     is_far_smaller,
@@ -59,12 +59,25 @@ from weft.compiler.loops.reductions import (
     whole_place,
 )
 from weft.compiler.loops.siblings import Kind, ReductionIndex
+from weft.compiler.record import record
 
-MOST_ENTRIES: Final = 500  # of a group: compile time and registers
-REPEATED_COST: Final = 4  # additions per element that may be repeated rather than stored
-PAIRWISE_COST: Final = 400
-PAIRWISE_GROUPS: Final = 6
-COLUMN_BYTES: Final = 1 << 18  # of an array that may be written column by column
+
+@record
+class FusionLimits:
+    """How large groups get, and how much is computed again rather than stored.
+
+    Chosen with the first native compiler, the columns with consumers of products; measurements are
+    not on record.
+    """
+
+    entries: int = 500  # of a group, at most: compile time and registers
+    repeated_cost: int = 4  # additions per element that may be repeated rather than stored
+    pairwise_cost: int = 400  # the same of values far larger than what they are made of, in all
+    pairwise_groups: int = 6  # groups that compute such a value again, at most
+    column_bytes: int = 1 << 18  # of an array that may be written column by column, at most
+
+
+LIMITS: Final = FusionLimits()
 
 
 def fuse(region: Region, strided: Iterable[Value] = ()) -> Fusion:
@@ -78,7 +91,7 @@ def fuse(region: Region, strided: Iterable[Value] = ()) -> Fusion:
 
 
 class _Fuser:
-    """Fusion while it goes on: which values are wanted as arrays, and where groups read others."""
+    """The state of fusion: which values are needed as arrays, and where groups read others."""
 
     def __init__(self, fusion: Fusion) -> None:
         region = fusion.region
@@ -93,7 +106,7 @@ class _Fuser:
         self._order = DependencyOrder()
         self._array_users: dict[Value, list[Node]] = {}
         self._weights = weights(region)
-        self._siblings = ReductionIndex(lambda v: self._weights.get(v, 0) > REPEATED_COST)
+        self._siblings = ReductionIndex(lambda v: self._weights.get(v, 0) > LIMITS.repeated_cost)
         self._forced = {op.operands[0] for op in region.ops if _is_stored(op) is False}
 
     # --- one op ---
@@ -183,7 +196,7 @@ class _Fuser:
             self._refuse(op, groups, "its value is used by several kernels")
             return False
         for group, places in groups.items():
-            if len(group.entries) + len(places) > MOST_ENTRIES:
+            if len(group.entries) + len(places) > LIMITS.entries:
                 self._refuse(op, (group,), "the kernel would become too large")
                 return False
             if not self._is_bounded(op, result, group, places):
@@ -196,7 +209,9 @@ class _Fuser:
         """Whether computing a value where a group reads it repeats little."""
         weight = self._weights[result]
         times = len(places) / spread(places)
-        if (times - 1) * weight > REPEATED_COST and not self._is_pairwise(result, round(times)):
+        if (times - 1) * weight > LIMITS.repeated_cost and not self._is_pairwise(
+            result, round(times)
+        ):
             self._refuse(op, (group,), f"it would be computed {times:.2g} times per element")
             return False
         if weight > 2 and any(is_repeated(place, group) for place in places):
@@ -207,7 +222,7 @@ class _Fuser:
     def _is_pairwise(self, result: Result, count: int) -> bool:
         """Whether a value is so much larger than what it is made of that memory costs more."""
         weight = self._weights[result]
-        if weight * count > PAIRWISE_COST or count > PAIRWISE_GROUPS:
+        if weight * count > LIMITS.pairwise_cost or count > LIMITS.pairwise_groups:
             return False
         found = leaves(result)
         if found is None:
@@ -285,7 +300,7 @@ class _Fuser:
         """
         if len(places) != 1 or group.is_piece or not group.loops:
             return False
-        if len(group.entries) >= MOST_ENTRIES:
+        if len(group.entries) >= LIMITS.entries:
             return False
         (place,) = places
         loops = [index.plain_loop for index in place.indices]
@@ -306,13 +321,15 @@ class _Fuser:
         ]
         if not all(sizes) or self._would_wait_for_itself(result, group):
             return False
-        if goes_down_columns(group, loops) and not is_at_most(bytes_of(result), COLUMN_BYTES):
+        if goes_down_columns(group, loops) and not is_at_most(
+            bytes_of(result), LIMITS.column_bytes
+        ):
             self._refuse(op, (group,), "the kernel goes through it column by column")
             return False
         return True
 
     def _would_wait_for_itself(self, result: Result, group: FusionGroup) -> bool:
-        """Whether something that reads the value's array must run before the group."""
+        """Whether something that reads the value's array must run before the group does."""
         if group in self._array_users.get(result, []):
             return True  # it reads the array too, as what a reshape or a fence made of it
         return self._order.precedes(
@@ -355,7 +372,10 @@ class _Fuser:
             self._refuse(op, (group,), "the kernel reduces over other axes already")
             return False
         sizes = reduced_sizes(op)
-        if short_axes(result.type.shape) and self._weights.get(op.operands[0], 0) > REPEATED_COST:
+        if (
+            short_axes(result.type.shape)
+            and self._weights.get(op.operands[0], 0) > LIMITS.repeated_cost
+        ):
             self._refuse(op, (group,), "its short last axis is written out in a kernel of its own")
             return False
         if not fits_row(sizes, [loop.size for loop in outer]):
@@ -405,7 +425,7 @@ class _Fuser:
         """The first group that computes in part what a reduction needs, and can wait for it."""
         body = self._reduced(op, result, outer, tuple(Loop(size) for size in kind[1]))
         for group in self._siblings.candidates(kind, body):
-            if len(group.entries) > MOST_ENTRIES // 2 or group.outer is None:
+            if len(group.entries) > LIMITS.entries // 2 or group.outer is None:
                 continue
             own = self._reduced(op, result, group.outer, group.reduce_loops[kind[1]])
             if self._siblings.shares(own, group) and not self._would_wait_for_itself(result, group):
@@ -422,7 +442,7 @@ class _Fuser:
         self, op: Op, result: Result, groups: dict[FusionGroup, dict[Place, None]]
     ) -> bool:
         steps = dims.product(reduced_sizes(op))
-        if not isinstance(steps, int) or not 0 < steps <= MOST_UNROLLED:
+        if not isinstance(steps, int) or not 0 < steps <= ESTIMATES.unrolled:
             return False
         if combiner_of(op) in POSITIONS:
             return False

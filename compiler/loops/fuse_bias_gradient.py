@@ -16,10 +16,24 @@ from weft.compiler.ir.graph import Graph, Op, Region, Result, Value
 from weft.compiler.loops.inline_products import is_widened
 from weft.compiler.ops.contraction import dot_general, dot_general_sums, matrix_shape
 from weft.compiler.ops.reduction import reduce_sum
+from weft.compiler.record import record
 
-LEAST_ROWS: Final = 16  # of a product to which one more costs little
-LEAST_TERMS: Final = 16
-LEAST_STEPS: Final = 1 << 18  # multiplications of a product that has tiles
+
+@record
+class BiasGradientLimits:
+    """Which products make the sums of their right operand's columns as one more row.
+
+    docs/decisions/prologues.md has the measurements: of 512 rows one more costs 0.2 %, and kernels
+    that do it themselves read the operand again. Below these sizes products have no tiles, or one
+    more row is a large part of them.
+    """
+
+    rows: int = 16  # of a product, at least
+    terms: int = 16  # at least
+    multiplications: int = 1 << 18  # more than these
+
+
+LIMITS: Final = BiasGradientLimits()
 
 Rule: TypeAlias = Callable[[Op, Rewriter], Sequence[Value] | None]
 
@@ -79,7 +93,11 @@ def _is_fit(op: Op) -> bool:
     rows, columns, terms = matrix_shape(op)
     if not (isinstance(rows, int) and isinstance(columns, int) and isinstance(terms, int)):
         return False
-    is_large = rows >= LEAST_ROWS and terms >= LEAST_TERMS and rows * columns * terms > LEAST_STEPS
+    is_large = (
+        rows >= LIMITS.rows
+        and terms >= LIMITS.terms
+        and rows * columns * terms > LIMITS.multiplications
+    )
     return is_large and columns > 1 and not all(map(is_widened, op.operands))
 
 

@@ -1,4 +1,6 @@
-"""Groups: ops that become one loop nest. What the partition fills and kernels are built from."""
+"""Fusion groups, ops that become one loop nest: filled in by `fuse`, made kernels by
+`build_kernels`.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ class FusionGroup:
     wanted: dict[Ref, None] = field(default_factory=dict)
     weight: int = 0
     in_order: bool = False
-    is_piece: bool = False  # of an assembly, which is the node that others wait for
+    is_piece: bool = False  # of a piecewise node, on which others depend in its place
 
     @property
     def inner(self) -> tuple[Loop, ...]:

@@ -1,4 +1,4 @@
-"""Kernels: a group as a loop nest that is ready to be written in any language.
+"""Kernels: a fusion group as a loop nest that a target can write down as it is.
 
 Outer loops are independent of each other. Inside a step of them come levels: first what needs no
 reduction, then what needs those of the level before, and so on; a level has stages, each a nest of
@@ -53,7 +53,7 @@ class Load:
 
 @record
 class Argument:
-    """A number that the kernel is given."""
+    """A scalar argument of the kernel."""
 
     number: int
     dtype: DType
@@ -64,7 +64,7 @@ Source: TypeAlias = "Load | Argument | Expression | Reduction"
 
 @record
 class Entry:
-    """A value at a place: how it is had, the loops it varies in, and its level."""
+    """A value at a place: where it comes from, the loops in which it varies, and its level."""
 
     ref: Ref
     source: Source
@@ -127,7 +127,7 @@ class Write:
 
 @dataclass(eq=False, slots=True)
 class Stage:
-    """A nest of inner loops at a level; without loops it is done once per outer step."""
+    """A nest of inner loops at a level; without loops it runs once per outer step."""
 
     level: int
     loops: tuple[Loop, ...]
@@ -161,7 +161,7 @@ class Kernel:
         return 1 + max((stage.level for stage in self.stages), default=0)
 
     def additions(self, lanes: int) -> Size:
-        """What all steps cost, some lanes at once."""
+        """The cost of all steps, `lanes` of them at once."""
         steps = dims.product(loop.size for loop in (*self.outer, *self.inner))
         return steps * max(self.weight // max(lanes // 4, 1), 1)
 

@@ -1,4 +1,4 @@
-"""The order in which nodes run: what each reads, and a schedule in which it is there by then."""
+"""The order in which nodes run: each after those that it reads from."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def order(fusion: Fusion) -> Order:
 
 
 class _Waits:
-    """Which node waits for which, and how many bytes each makes and reads."""
+    """Which node depends on which, and how many bytes each writes and reads."""
 
     def __init__(self, fusion: Fusion) -> None:
         self.nodes = fusion.nodes
@@ -67,12 +67,12 @@ class _Waits:
             self._after(before, after)
 
     def by_program(self) -> list[Node]:
-        """The first that can run, by its place in the program."""
+        """Of the nodes that are ready, the first in program order."""
         return self._ordered(self.sources, self.readers, self.first)
 
     def late(self) -> list[Node]:
-        """Every node as late as its readers allow, so that nothing is made long before it is
-        read.
+        """Every node as late as its readers allow, so that nothing is computed long before it
+        is read.
         """
         backwards = {node: -place for node, place in self.first.items()}
         return self._ordered(self.readers, self.sources, backwards)[::-1]
@@ -99,7 +99,7 @@ class _Waits:
         return done
 
     def by_memory(self) -> list[Node]:
-        """Of those that can run, the one that frees the most and makes the least.
+        """Of the nodes that are ready, the one that frees the most and writes the least.
 
         What a node frees grows when it becomes the last reader of a value, so it is queued again
         with its new key then, and older entries are passed over.
@@ -158,7 +158,7 @@ class _Waits:
 
 
 def _bytes(value: Value) -> int:
-    """The bytes of an array; a size that the run tells counts as a thousand."""
+    """The bytes of an array; a size known only at run time counts as a thousand."""
     total = value.type.dtype.itemsize
     for size in value.type.shape:
         total *= size if isinstance(size, int) else 1000

@@ -1,8 +1,8 @@
 """Which loops run their steps on several threads at once: maps, which are scans that carry nothing,
 whose work is worth it.
 
-Costs are rough, in nanoseconds on one thread. Work inside of a step that could be shared out itself
-runs on the step's thread, so few long steps stay in order, where all threads work on each.
+Costs are rough, in nanoseconds on one thread. Parallel work inside of a step runs on the step's
+thread, so a few long steps stay in order, with all threads at work on each.
 """
 
 from __future__ import annotations
@@ -18,31 +18,45 @@ from weft.compiler.ir.walk import has_effect
 from weft.compiler.loops import maps
 from weft.compiler.loops.costs import own_cost
 from weft.compiler.loops.memory import RegionPlan
+from weft.compiler.record import record
 
-LEAST_WORK: Final = 100_000.0  # of all steps, for which threads are woken
-LEAST_TASK: Final = 20_000.0  # of the steps that a thread takes at a time
-LONG_STEP: Final = 1_000_000.0  # in which other threads are better used if there are few steps
-FEW_STEPS: Final = 4
-UNKNOWN_SIZE: Final = 1000  # what a size that the run tells counts as
 
-_ADDITION: Final = 0.1
-_MULTIPLY_ADD: Final = 0.02
-_ROUTINE: Final = 5.0  # an element of a result that a routine makes, such as sorting
-_CALL: Final = 5.0
+@record
+class ParallelLimits:
+    """When steps of a loop run on several threads, in nanoseconds on one thread.
+
+    `work` is above what waking a worker costs: a region of 40 microseconds gains nothing if its
+    worker has to be woken, and tasks of 20 are shared out at nearly no cost
+    (docs/decisions/threads.md). The others were chosen without a measurement on record; costs are
+    rough, as only the order of magnitude of their sum matters.
+    """
+
+    work: float = 100_000.0  # of all steps, at least
+    task: float = 20_000.0  # of the steps that a thread takes at a time, at least
+    long_step: float = 1_000_000.0  # all threads work on each of so long steps, if there are few
+    few_steps: int = 4
+    unknown_size: int = 1000  # what a size counts as that is known only at run time
+    addition: float = 0.1  # with others in vectors
+    multiply_add: float = 0.02  # of a matrix product
+    routine: float = 5.0  # an element of the result of another routine, such as sorting
+    call: float = 5.0
+
+
+LIMITS: Final = ParallelLimits()
 
 
 def steps_at_once(op: Op) -> int | None:
-    """How many steps of a scan a thread takes at a time; None if one step follows the other."""
+    """How many steps of a scan a thread takes at a time; None if steps run in order."""
     iteration = op.definition.memory.iteration
     length = None if iteration is None else iteration.steps(op)
     if iteration is None or length is None or iteration.carried(op)[1] or _calls_host(op):
         return None
     steps, step = _count(length), step_cost(op.regions[0])
-    if steps < 2 or steps * step < LEAST_WORK:
+    if steps < 2 or steps * step < LIMITS.work:
         return None
-    if steps < FEW_STEPS and step > LONG_STEP:
+    if steps < LIMITS.few_steps and step > LIMITS.long_step:
         return None
-    return max(math.ceil(LEAST_TASK / step), 1)
+    return max(math.ceil(LIMITS.task / step), 1)
 
 
 def frame_of_thread(plan: RegionPlan) -> Size:
@@ -57,7 +71,7 @@ def frame_of_thread(plan: RegionPlan) -> Size:
 
 def step_cost(region: Region) -> float:
     """What one run of a region costs."""
-    return sum([_cost(op) for op in region.ops]) + _CALL
+    return sum([_cost(op) for op in region.ops]) + LIMITS.call
 
 
 def _cost(op: Op) -> float:
@@ -67,28 +81,28 @@ def _cost(op: Op) -> float:
         if iteration is None:
             return max(inner)
         length = iteration.steps(op)
-        return (UNKNOWN_SIZE if length is None else _count(length)) * sum(inner)
+        return (LIMITS.unknown_size if length is None else _count(length)) * sum(inner)
     made = sum([_count(result.type.size) for result in op.results])
     if op.definition.consumers is not None:
         *_, terms = op.definition.consumers.rows(op)
-        return _CALL + made * _count(terms) * _MULTIPLY_ADD
+        return LIMITS.call + made * _count(terms) * LIMITS.multiply_add
     if Trait.REDUCTION in op.definition.traits:
-        return _count(op.operands[0].type.size) * _ADDITION
+        return _count(op.operands[0].type.size) * LIMITS.addition
     if maps.has_map(op):
-        return made * own_cost(op) * _ADDITION
-    return _CALL + made * _ROUTINE
+        return made * own_cost(op) * LIMITS.addition
+    return LIMITS.call + made * LIMITS.routine
 
 
 def _count(size: Size) -> int:
     """A size as a number."""
     if isinstance(size, int):
         return size
-    typical, most = max(UNKNOWN_SIZE, dims.lower(size) or 0), dims.upper(size)
+    typical, most = max(LIMITS.unknown_size, dims.lower(size) or 0), dims.upper(size)
     return typical if most is None else min(typical, most)
 
 
 def _calls_host(op: Op) -> bool:
-    """Whether something inside has to run in order, or on the thread that called."""
+    """Whether something inside has to run in order, or on the calling thread."""
     stack = list(op.regions)
     while stack:
         region = stack.pop()

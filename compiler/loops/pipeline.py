@@ -1,8 +1,8 @@
 """From a graph to a loop program, in order, and the machinery that runs, times and shows the steps.
 
 Read `COLUMN` first: it is the column. A step is a pure function in a file of its name; what it
-returns is added to the program, so that each later step, every target, and whoever looks at the
-program read the same decisions.
+returns is added to the program, so that later steps, targets and inspection all read the
+same decisions.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def lower_to_loops(
 ) -> tuple[LoopProgram, LoopReport]:
     """The graph as a loop program for vectors of this width, and a report of the steps.
 
-    `strides` tells how parameters lie in memory that are not row-major, by number; `donated` which
+    `strides` gives the strides of parameters that are not row-major, by number; `donated` which
     results may be written over which parameters. `verify` checks the program after every step;
     `dump` (or the environment variable WEFT_DUMP) is a directory to which it is written as text
     after every step.

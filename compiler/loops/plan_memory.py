@@ -1,8 +1,8 @@
 """The memory plan of a region: which arrays there are, when they live, and where they lie.
 
 A region's temporary arrays share one frame. An array that dies may be written over by the result of
-the node that reads it last, where every element is read before it is written. Results lie where the
-caller wants them, never in the frame.
+the node that reads it last, where every element is read before it is written. Results are written
+to the caller's memory, never to the frame.
 """
 
 from __future__ import annotations
@@ -181,15 +181,15 @@ class _Planner:
         return last
 
     def _read_by(self, node: Node) -> list[Value]:
-        """What a node reads, and with a follower what the product reads that it follows: later
-        rows of it are still at work.
+        """What a node reads; for a consumer also what its product reads, which is still at work
+        on later rows.
         """
         mine = self.fusion.reads(node)
         return [*mine, *self.fusion.reads(self.led[node])] if node in self.led else mine
 
     def _keep_for_chains(self) -> None:
-        """Nodes that follow each other row by row run at once: what one of them reads or makes is
-        there until all of them have ended.
+        """The nodes of a consumer chain run at the same time: what one of them reads or writes
+        stays alive until all of them have ended.
         """
         holders = self.made.holders
         position = {node: number for number, node in enumerate(self.nodes)}
@@ -232,7 +232,7 @@ class _Planner:
         self._give(target, buffer)
 
     def _result_of_follower(self, node: Node, position: int, target: Value) -> Buffer | None:
-        """The memory of a result that a follower writes over a product that nothing else reads."""
+        """The memory of a result that a consumer writes over a product that nothing else reads."""
         chain = self.made.order.consumers.get(node) if isinstance(node, OpaqueNode) else None
         group = chain.nodes[0] if chain is not None else None
         if target in self.result_of or self.last.get(target) != position + 1:
@@ -292,9 +292,9 @@ class _Planner:
         return [buffer] if self._is_free(operand, buffer, position, op) else []
 
     def _is_kept(self, node: Node, value: Value) -> bool:
-        """Whether a follower must leave an array as it is: it was there before, and others read it
-        for later rows. Where rows may be handed out again, followers run again too, so these leave
-        all arrays that were there before.
+        """Whether a consumer must leave an array as it is: it was written before, and others read
+        it for later rows. Where rows may be handed out again, consumers run again too, so they
+        leave all arrays that were written before.
         """
         product = self.led.get(node)
         if not isinstance(product, OpaqueNode):
@@ -318,8 +318,8 @@ class _Planner:
     # --- control flow ---
 
     def _plan_switch(self, op: Op, position: int) -> None:
-        """Branches that change an array of which nobody else has need do so in place, if all of
-        them can.
+        """Branches that change an array which nothing else reads do so in place, if all of them
+        can.
         """
         shared = self._overwritten(op, position)
         while True:

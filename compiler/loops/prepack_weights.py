@@ -1,7 +1,8 @@
 """Weights that a loop multiplies with in every step, laid out once before it as products read them.
 
 A product of few rows reads its right operand where it lies if its rows are in one piece, and packs
-it otherwise. What does not change in a loop is turned before it, so that no step has to.
+it otherwise. Weights that do not change in a loop are transposed before it, so that no step has to
+pack them.
 """
 
 from __future__ import annotations
@@ -16,13 +17,26 @@ from weft.compiler.ir.graph import Op, Parameter, Region, Value
 from weft.compiler.ops.contraction import dot_general, matrix_shape
 from weft.compiler.ops.control import scan
 from weft.compiler.ops.shape import transpose
+from weft.compiler.record import record
 
-FEW_ROWS: Final = 96  # up to which products read a right operand where it lies
-FEWEST_STEPS: Final = 4  # of a loop for which it pays
+
+@record
+class PrepackLimits:
+    """Which weights are laid out before a loop.
+
+    A product of few rows reads its right operand where it lies. Chosen when weights of loops were
+    first laid out; measurements are not on record.
+    """
+
+    rows: int = 96  # of a product, at most
+    steps: int = 4  # of a loop, at least
+
+
+LIMITS: Final = PrepackLimits()
 
 
 def prepack_weights(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
-    """The rule for a scan: products with turned weights, which are further constants of it."""
+    """The rule for a scan: products with transposed weights, which become constants of it."""
     if op.definition is not scan or not _is_long(op.attributes["length"]):
         return None
     (body,) = op.regions
@@ -39,7 +53,7 @@ def prepack_weights(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
 
 
 def _is_long(length: Size) -> bool:
-    return not isinstance(length, int) or length >= FEWEST_STEPS
+    return not isinstance(length, int) or length >= LIMITS.steps
 
 
 def _turned(body: Region, constants: set[Value]) -> list[Parameter]:
@@ -59,7 +73,7 @@ def _wants_turned(op: Op, constants: set[Value]) -> bool:
     if op.operands[1].type.rank != 2 or op.attributes["rhs_contract"] != (1,):
         return False
     rows, _, _ = matrix_shape(op)
-    return isinstance(rows, int) and 1 < rows <= FEW_ROWS
+    return isinstance(rows, int) and 1 < rows <= LIMITS.rows
 
 
 def _rebuilt(body: Region, count: int, turned: Sequence[Parameter]) -> Region:

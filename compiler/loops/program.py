@@ -1,8 +1,8 @@
 """The loop program: a graph as kernels, routines and control flow over planned memory.
 
 It is the same for all targets: what fuses, the order of nodes, buffers, reduction trees, which rows
-are consumed as they are made, what is on the stack and what is written in line are decided here, by
-the steps of `pipeline`, and no target decides them again.
+are consumed as they are computed, what is on the stack and what is written in line are decided
+here, by the steps of `pipeline`, and no target decides them again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from weft.compiler.loops.schedule import Schedule
 
 @dataclass(eq=False, slots=True)
 class LoopProgram:
-    """What is known of a program so far; the steps of the column fill it in, one field each."""
+    """A program as far as it is decided; each step of the column fills in one field."""
 
     graph: Graph
     vector_bytes: int
@@ -40,13 +40,13 @@ class LoopProgram:
 
     @property
     def plan(self) -> RegionPlan:
-        """The memory plan, which must have been made."""
+        """The memory plan; its step must have run."""
         assert self.memory is not None, "memory is not planned yet"
         return self.memory
 
     @property
     def scheduled(self) -> Schedule:
-        """The schedule, which must have been made."""
+        """The schedule; its step must have run."""
         assert self.schedule is not None, "the program has no schedule yet"
         return self.schedule
 
@@ -72,7 +72,7 @@ class LoopProgram:
                 return f"{len(made.cases)} distinct kernels, {len(made.inlined)} in line"
 
     def text(self, *, locations: bool = False, embed_constants: bool = False) -> str:
-        """The program as text, as far as it is made, which `parse_program` reads back.
+        """The program as text, as far as the steps have got, which `parse_program` reads back.
 
         `locations` and `embed_constants` are those of `Graph.text`.
         """

@@ -1,9 +1,9 @@
 """How a kernel that reduces goes through what it reads: in the order of memory, and in parts.
 
-Reduced axes may lie on both sides of kept ones. A walk goes along all of them as they lie in
+Reduced axes may lie on both sides of kept ones. A work item goes along all of them as they lie in
 memory, for some of the results at a time, and holds the running results of these in the cache.
-Where there are few results, the outermost reduced axis is shared out to parts; how many
-there are depends on sizes only, and so does every bit of the results.
+Where there are few results, the outermost reduced axis is divided into parts; how many there are
+depends on sizes only, and so does every bit of the results.
 """
 
 from __future__ import annotations
@@ -20,23 +20,35 @@ from weft.compiler.loops.group import Reduction
 from weft.compiler.loops.kernel import Entry, Kernel, Load, Stage
 from weft.compiler.record import record
 
-HELD: Final = 1 << 16  # bytes of running results that a unit may have
-LEAST_PIECE: Final = 1 << 13  # bytes that are read in one piece
-ENOUGH_UNITS: Final = 16
-MOST_UNITS: Final = 64  # of a reduction with few results
-FEW_RESULTS: Final = 1 << 16  # of all parts
-PART_STEPS: Final = 1 << 13  # of a part, at least
-PART_TERMS: Final = 32  # of each running result of a part, at least
-TOGETHER: Final = 4  # vectors that enter a running result each time it is had from memory
-LIGHT: Final = 12  # additions of a kernel whose step is written out several times
+
+@record
+class TilingLimits:
+    """Tiles and parts of reductions. They depend on sizes only, and so do the bits of results.
+
+    Chosen when reductions came to go along memory, on sums along all positions of axes
+    (docs/compiling.md, "Reductions"); measurements of the single numbers are not on record.
+    """
+
+    held_bytes: int = 1 << 16  # of running results of a work item, at most
+    piece_bytes: int = 1 << 13  # that are read in one piece, at least
+    enough_items: int = 16  # work items that are shared out well without parts
+    most_items: int = 64  # work items of a reduction that is divided into parts
+    results: int = 1 << 16  # running results of all parts, at most
+    part_steps: int = 1 << 13  # of a part, at least
+    part_terms: int = 32  # of each running result of a part, at least
+    together: int = 4  # vectors that enter a running result each time it is loaded
+    light: int = 12  # additions of a kernel whose step is written out several times
+
+
+LIMITS: Final = TilingLimits()
 
 
 @record
 class ReductionPlan:
-    """A unit goes along `order`, the outermost loop first. `kept` are those of its loops that the
-    results vary in: `tile` steps of the first, all of the others. Of the reduced loop before them
-    `together` steps follow each other before the next result. Steps of `split`, a reduced loop, are
-    shared out to `parts`, `each` so many.
+    """A work item goes along `order`, the outermost loop first. `kept` are those of its loops that
+    the results vary in: `tile` steps of the first, all of the others. Of the reduced loop before
+    them, `together` steps are taken before the next result. `split` is a reduced loop that is
+    divided into `parts` of `each` steps.
     """
 
     stage: Stage
@@ -56,7 +68,7 @@ class ReductionPlan:
 
 @record
 class _Tiles:
-    """Part of a walk: which results a unit has."""
+    """Part of a plan: which results a work item has."""
 
     order: tuple[Loop, ...]
     kept: tuple[Loop, ...]
@@ -65,7 +77,7 @@ class _Tiles:
 
 
 def tile_reduction(kernel: Kernel, vector: Loop | None, lanes: int) -> ReductionPlan | None:
-    """How a kernel walks whose lanes go along a loop; None if it does each result by itself."""
+    """The plan of a kernel whose lanes go along a loop; None if results are reduced one by one."""
     stage = _reducing(kernel)
     if stage is None:
         return None
@@ -100,8 +112,8 @@ def _reducing(kernel: Kernel) -> Stage | None:
 def _in_memory_order(
     kernel: Kernel, stage: Stage, vector: Loop | None, lanes: int
 ) -> _Tiles | None:
-    """The results that a walk along memory has at a time; None where one result after the other is
-    as good.
+    """The results that a work item along memory has at a time; None where one result after the
+    other is as good.
     """
     load = _largest_load(kernel, stage)
     order = None if load is None else _by_stride(load, (*kernel.outer, *stage.loops))
@@ -117,7 +129,7 @@ def _in_memory_order(
         return None
     own = tuple(loop for loop in order if loop in kept or loop in stage.loops)
     inner = dims.product(loop.size for loop in own[own.index(kept[0]) + 1 :])
-    is_long = not _is_below(inner * tile * load.dtype.itemsize, LEAST_PIECE)
+    is_long = not _is_below(inner * tile * load.dtype.itemsize, LIMITS.piece_bytes)
     together = _together(kernel, own, kept, vector, lanes) if is_long else 1
     return _Tiles(own, kept, tile, together)
 
@@ -135,7 +147,9 @@ def _largest_load(kernel: Kernel, stage: Stage) -> Load | None:
 
 
 def _by_stride(load: Load, loops: Sequence[Loop]) -> list[Loop] | None:
-    """Loops by how far apart their steps lie, the farthest first; None if only a run can tell."""
+    """Loops by the distance between their steps, the farthest first; None if that is known only at
+    run time.
+    """
     ordered: list[Loop] = []
     for loop in loops:
         stride, place = _distance(load, loop), len(ordered)
@@ -169,9 +183,9 @@ def _kept(
     for loop in reversed(order):
         if loop in kernel.outer:
             is_wanted = vector in kernel.outer and vector not in kept
-            if kept and not is_wanted and not _is_below(piece, LEAST_PIECE):
+            if kept and not is_wanted and not _is_below(piece, LIMITS.piece_bytes):
                 break
-            if not _is_below(held, HELD):
+            if not _is_below(held, LIMITS.held_bytes):
                 return () if is_wanted else tuple(kept)
             kept.insert(0, loop)
             held = held * loop.size
@@ -192,17 +206,17 @@ def _tile(
     lanes: int,
     itemsize: int,
 ) -> int | None:
-    """Steps of the first kept loop in a unit; None if there are no more than without a walk."""
+    """Steps of the first kept loop in a work item; None if no more than without a plan."""
     first, *others = kept
     row = dims.product(loop.size for loop in order[order.index(first) + 1 :])
-    piece = -(-LEAST_PIECE // max(row * itemsize, 1)) if isinstance(row, int) else 1
+    piece = -(-LIMITS.piece_bytes // max(row * itemsize, 1)) if isinstance(row, int) else 1
     least = max(lanes, 1) if first is vector else 1
-    most = HELD // _held_bytes(stage, others)
+    most = LIMITS.held_bytes // _held_bytes(stage, others)
     units = dims.product(loop.size for loop in kernel.outer if loop not in kept)
     split = next(loop for loop in order if loop in stage.loops and loop.size != 1)
     parts = _most_parts(kernel, stage, split)
     if isinstance(first.size, int) and isinstance(units, int):
-        wanted = max(first.size * units * parts // ENOUGH_UNITS, piece)
+        wanted = max(first.size * units * parts // LIMITS.enough_items, piece)
         most = min(most, max(wanted, 1))
     most = most // least * least
     if most <= least:
@@ -220,9 +234,9 @@ def _most_parts(kernel: Kernel, stage: Stage, split: Loop) -> int:
     terms = dims.product(loop.size for loop in stage.loops)
     if not isinstance(results, int):
         return 1
-    most = FEW_RESULTS // max(results, 1)
+    most = LIMITS.results // max(results, 1)
     if isinstance(terms, int) and isinstance(split.size, int):
-        most = min(most, split.size, terms // PART_TERMS)
+        most = min(most, split.size, terms // LIMITS.part_terms)
     return max(most, 1)
 
 
@@ -247,10 +261,10 @@ def _together(
     each reads a piece of its own, and pieces have to be long for that.
     """
     inner = dims.product(loop.size for loop in order[order.index(kept[-1]) + 1 :])
-    if kernel.weight > LIGHT or not isinstance(inner, int):
+    if kernel.weight > LIMITS.light or not isinstance(inner, int):
         return 1
     vectors = -(-inner // lanes) if lanes and vector not in kept else inner
-    return max(TOGETHER // max(vectors, 1), 1)
+    return max(LIMITS.together // max(vectors, 1), 1)
 
 
 # --- parts --------------------------------------------------------------------------------------
@@ -266,11 +280,12 @@ def _parts(
         return whole
     units = _units(kernel, tiles)
     terms = dims.product(loop.size for loop in stage.loops)
-    most = min(MOST_UNITS // units, FEW_RESULTS // results)
-    if units >= ENOUGH_UNITS or most < 2:
+    most = min(LIMITS.most_items // units, LIMITS.results // results)
+    if units >= LIMITS.enough_items or most < 2:
         return whole
     wanted = dims.minimum(
-        dims.floor_divide(terms * results, PART_STEPS), dims.floor_divide(terms, PART_TERMS)
+        dims.floor_divide(terms * results, LIMITS.part_steps),
+        dims.floor_divide(terms, LIMITS.part_terms),
     )
     wanted = dims.maximum(dims.minimum(wanted, most), 1)
     split = next(loop for loop in tiles.order if loop in stage.loops and loop.size != 1)
@@ -282,7 +297,7 @@ def _parts(
 
 
 def _units(kernel: Kernel, tiles: _Tiles) -> int:
-    """Units without parts, where all sizes of results are known."""
+    """Work items without parts, where all sizes of results are known."""
     count = 1
     for loop in kernel.outer:
         assert isinstance(loop.size, int)

@@ -13,11 +13,25 @@ from weft.compiler.ir.graph import Op
 from weft.compiler.ir.index.affine import Index, Loop, Place, constant, counter
 from weft.compiler.ir.index.expression import Combined, Ref
 from weft.compiler.loops.group import FusionGroup
+from weft.compiler.record import record
 
 POSITIONS: Final = ("argmax", "argmin")  # combiners that find a place
-LONG_COLUMN: Final = 512  # elements of a column that is too long to go through several times
-LEAST_ROW: Final = 32  # elements of a row that an elementwise kernel goes by
-MOST_ROW: Final = 1 << 16  # elements of a row that is gone through several times
+
+
+@record
+class RowLimits:
+    """Which reductions share a kernel with what reads them, row by row or column by column.
+
+    The lengths of rows were chosen without a measurement on record. What long columns gain from
+    kernels of their own is measured by `columns` in benchmarks/workloads/rows.py.
+    """
+
+    column: int = 512  # elements of a column that is gone through several times, at most
+    least: int = 32  # elements of a row that is a loop of its own
+    most: int = 1 << 16  # elements of a row that is gone through several times, at most
+
+
+LIMITS: Final = RowLimits()
 
 
 def combiner_of(op: Op) -> str:
@@ -82,7 +96,7 @@ def choices(shape: Sequence[Size], loops: Sequence[Loop | None]) -> list[list[In
 def fits_row(sizes: Sequence[Size], outer: Sequence[Size]) -> bool:
     """Whether a row stays in the cache, and there are rows enough to share between threads."""
     row, rows = dims.product(sizes), dims.product(outer)
-    if isinstance(row, int) and row > MOST_ROW:
+    if isinstance(row, int) and row > LIMITS.most:
         return False
     if isinstance(rows, int) and isinstance(row, int):
         return rows >= 8 or row <= 4096
@@ -97,7 +111,7 @@ def has_long_columns(op: Op) -> bool:
     beside = dims.product(shape[max(axes) + 1 :]) if axes else 1
     length = dims.product(shape[axis] for axis in axes)
     known = isinstance(beside, int) and isinstance(length, int)
-    return known and beside >= LEAST_ROW and length > LONG_COLUMN
+    return known and beside >= LIMITS.least and length > LIMITS.column
 
 
 def goes_down_columns(group: FusionGroup, loops: Sequence[Loop | None]) -> bool:
@@ -126,4 +140,4 @@ def rows_within(group: FusionGroup, place: Place) -> tuple[Loop, ...] | None:
 def is_short(sizes: Sequence[Size]) -> bool:
     """Whether a row has too few elements to be a loop of its own."""
     length = dims.upper(dims.product(sizes))
-    return length is not None and length < LEAST_ROW
+    return length is not None and length < LIMITS.least

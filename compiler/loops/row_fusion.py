@@ -1,10 +1,10 @@
-"""Nodes that follow a product or a convolution row by row, while its rows are still in the cache.
+"""Nodes that consume a product or a convolution row by row, while its rows are still in the cache.
 
 What reads a result row by row need not wait for the whole of it: as soon as some rows are done, the
-same thread can go on with these. The rows of a convolution are its planes, one for each image and
-output, or the lines of planes that are too large to be made at once. A kernel follows, or a pooling
-of planes; and what follows these as they follow the first, so there are chains. Who follows whom is
-decided on the order of the nodes; how, when code is written.
+same thread can go on with them. The rows of a convolution are its planes, one for each image and
+output channel, or the lines of planes that are too large to be computed at once. Consumers are
+kernels and poolings of planes; a consumer may have consumers itself, so there are chains. Which
+node consumes which is decided on the order of the nodes, how in the schedule.
 """
 
 from __future__ import annotations
@@ -24,16 +24,28 @@ from weft.compiler.record import record
 
 Following: TypeAlias = "FusionGroup | OpaqueNode"
 
-MOST_CHAINED: Final = 6  # nodes that follow each other
-LEAST_STEPS: Final = 1 << 14  # multiplications of a product that is worth following
-LEAST_COLUMNS: Final = 8
-LEAST_TERMS: Final = 8
+
+@record
+class RowFusionLimits:
+    """Which products are worth consuming row by row, and how long chains of consumers get.
+
+    All were chosen when consumers were first fused, and have no measurement of their own on record;
+    docs/compiling.md has what consumers gain.
+    """
+
+    chain: int = 6  # nodes of a chain, at most
+    multiplications: int = 1 << 14  # of a product, at least
+    columns: int = 8  # of a product, at least
+    terms: int = 8  # of each sum of a product, at least
+
+
+LIMITS: Final = RowFusionLimits()
 
 
 @record
 class ConsumerChain:
-    """The nodes that follow a product one after the other. They go through so many rows in all,
-    `parts` of them for each row of the product.
+    """The nodes that consume a product, one after the other, over `rows` rows in all: `parts` of
+    them for each row of the product.
     """
 
     rows: Size
@@ -42,25 +54,25 @@ class ConsumerChain:
 
 
 def rows_name(op: Op, parts: int) -> str:
-    """What users call the rows of an op that is followed."""
+    """What users call the rows of an op that is consumed."""
     by_rows, by_parts = contract_of(op).names
     return by_rows if parts == 1 else by_parts
 
 
 def contract_of(op: Op) -> Consumers:
-    """How an op that is followed hands out its rows."""
+    """How an op that is consumed hands out its rows."""
     assert op.definition.consumers is not None
     return op.definition.consumers
 
 
-# --- who goes through rows ----------------------------------------------------------------------
+# --- which nodes go through rows ----------------------------------------------------------------
 
 
 def rows_of(
     fusion: Fusion, rows: Size, made: Sequence[Value], group: FusionGroup
 ) -> tuple[Loop, ...] | None:
-    """The outer loops of a group that go through so many rows, in order, if all that it reads of
-    what is made row by row lies in the row that it is at.
+    """The outer loops of a group that go through `rows` rows, in order, if all that it reads of
+    what is computed row by row lies in the current row.
     """
     outer = group.outer if group.outer is not None else group.loops
     chosen = _prefix(outer, rows)
@@ -92,7 +104,7 @@ def _prefix(loops: tuple[Loop, ...], rows: Size) -> tuple[Loop, ...] | None:
 
 
 def _columns(shape: Shape, rows: Size) -> Size | None:
-    """The elements of a row, if the leading axes of a shape are so many rows."""
+    """The elements of a row, if the leading axes of a shape make up `rows` rows."""
     axes = _row_axes(shape, rows)
     return None if axes is None else dims.product(shape[axes:])
 
@@ -115,7 +127,7 @@ def _lies_in_row(place: Index, loops: tuple[Loop, ...], columns: Size) -> bool:
 
 
 def pools_rows(fusion: Fusion, rows: Size, made: Sequence[Value], op: Op) -> bool:
-    """Whether the windows of an op lie in rows of an array that is made row by row."""
+    """Whether the windows of an op lie in rows of an array that is computed row by row."""
     if op.definition.is_row_local is None or fusion.resolve(op.operands[0]) not in made:
         return False
     axes = _row_axes(op.operands[0].type.shape, rows)
@@ -126,14 +138,14 @@ def pools_rows(fusion: Fusion, rows: Size, made: Sequence[Value], op: Op) -> boo
     return op.definition.is_row_local(op, axes)
 
 
-# --- who follows --------------------------------------------------------------------------------
+# --- consumers ----------------------------------------------------------------------------------
 
 
 def fuse_rows(
     fusion: Fusion, nodes: list[Node]
 ) -> tuple[list[Node], dict[OpaqueNode, ConsumerChain]]:
-    """The nodes in an order in which followers come right after their products, and who follows
-    whom, in order.
+    """The nodes in an order in which consumers come right after their products, and the chain of
+    consumers of each.
     """
     readers: dict[Value, list[Node]] = {}
     for node in nodes:
@@ -156,12 +168,16 @@ def _is_followed(op: Op) -> bool:
     if contract.in_order is not None and not contract.in_order(op):
         return False
     rows, columns, terms = contract.rows(op)
-    least = ((columns, LEAST_COLUMNS), (terms, LEAST_TERMS), (rows * columns * terms, LEAST_STEPS))
+    least = (
+        (columns, LIMITS.columns),
+        (terms, LIMITS.terms),
+        (rows * columns * terms, LIMITS.multiplications),
+    )
     return not any(isinstance(size, int) and size < limit for size, limit in least)
 
 
 class _Pairing:
-    """An order of nodes that is changed so that followers come after what they follow."""
+    """An order of nodes that is changed so that consumers come right after what they consume."""
 
     def __init__(self, fusion: Fusion, order: list[Node], readers: dict[Value, list[Node]]) -> None:
         self.fusion = fusion
@@ -171,14 +187,14 @@ class _Pairing:
         self.taken: set[Node] = set()
 
     def chain(self, product: OpaqueNode) -> ConsumerChain:
-        """The nodes that follow a product, moved right behind it."""
+        """The nodes that consume a product, moved right behind it."""
         parts = self._parts(product.op)
         rows = contract_of(product.op).rows(product.op)[0] * parts
         made: list[Value] = list(product.op.results[:1])
         chain: list[Following] = [product]
-        # Further results are there when all rows are.
+        # Further results are complete only when all rows are.
         late = [user for v in product.op.results[1:] for user in self.readers.get(v, [])]
-        while len(chain) <= MOST_CHAINED:
+        while len(chain) <= LIMITS.chain:
             found = self._next(chain, rows, made, late)
             if found is None:
                 break
@@ -188,7 +204,7 @@ class _Pairing:
         return ConsumerChain(rows, parts, chain[1:])
 
     def _parts(self, op: Op) -> int:
-        """Into how many lines each plane is divided, for who goes through planes; else 1."""
+        """Into how many lines each plane is divided, if its consumers go by planes; else 1."""
         contract = contract_of(op)
         lines = 1 if contract.parts is None else contract.parts(op)
         if lines == 1:
@@ -214,7 +230,7 @@ class _Pairing:
             and user not in late
             if self._goes_by_rows(user, rows, made)
         ]
-        # The one with the most work gains the most from all threads and from the cache.
+        # The node with the most work gains the most from the cache and from all threads.
         for user in sorted(possible, key=_weight, reverse=True):
             if self._move_together(chain, user, users):
                 return user

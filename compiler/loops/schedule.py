@@ -56,7 +56,7 @@ class KernelCase:
 
 @dataclass(eq=False, slots=True)
 class Task:
-    """A node that goes on with rows as a product makes them: a kernel, and the loops over its rows,
+    """A node that consumes rows as a product computes them: a kernel, and the loops over its rows,
     or an op whose routine takes some rows at a time.
     """
 
@@ -68,7 +68,7 @@ class Task:
 
 @record
 class TaskChain:
-    """What follows a product: tasks one after the other, on `rows` rows, `parts` of them for each
+    """What consumes a product: tasks one after the other, on `rows` rows, `parts` of them for each
     row of the product.
     """
 
@@ -211,8 +211,8 @@ class _Scheduler:
             self.region(body, is_repeated=is_repeated or not op.definition.memory.has_branches)
 
     def _chain(self, producer: OpaqueNode, chain: ConsumerChain) -> None:
-        """The nodes that can go on with rows in the order in which these are made; the first whose
-        kernel goes another way ends the chain.
+        """The nodes that can take rows in the order in which these are computed; the first whose
+        kernel goes in another order ends the chain.
         """
         tasks: list[Task] = []
         for node in chain.nodes:
@@ -236,7 +236,7 @@ def has_loops(group: FusionGroup) -> bool:
 
 
 def goes_by_rows(kernel: Kernel, vectors: VectorPlan, rows: Sequence[Loop]) -> bool:
-    """Whether the work items of each step of some of the outer loops follow each other."""
+    """Whether the work items of each step of some of the outer loops are consecutive."""
     tiling = vectors.tiling
     if tiling is not None and (tiling.split or set(tiling.kept) & set(rows)):
         return False
@@ -260,7 +260,7 @@ def _cost(ref: Ref) -> int:
 
 
 def _is_handed(body: RegionPlan, op: Op, number: int) -> bool:
-    """Whether a routine has the memory of what a loop carries, which is then in no register."""
+    """Whether a routine reads or writes what a loop carries, which must be in memory then."""
     parameter = body.region.parameters[op.attributes["n_consts"] + number]
     held = {body.fusion.resolve(v) for v in (parameter, body.region.results[number])}
     values: list[Value] = [

@@ -19,10 +19,23 @@ from weft.compiler.ops.arithmetic import add
 from weft.compiler.ops.indexing import scatter
 from weft.compiler.ops.reduction import reduce_sum
 from weft.compiler.ops.shape import broadcast, reshape
+from weft.compiler.record import record
 
-MANY: Final = 1 << 17  # updates
-FEW: Final = 1 << 14  # places
-PARTS: Final = (8, 7, 6, 5, 4)
+
+@record
+class ScatterLimits:
+    """Which scatters are divided into parts.
+
+    Chosen when they were first divided; measurements are not on record. The numbers of parts are
+    those that divide the updates evenly, so that they depend on sizes only.
+    """
+
+    updates: int = 1 << 17  # at least
+    places: int = 1 << 14  # at most
+    parts: tuple[int, ...] = (8, 7, 6, 5, 4)  # the first that divides the updates
+
+
+LIMITS: Final = ScatterLimits()
 
 
 def share_scatters(graph: Graph) -> Graph:
@@ -42,8 +55,8 @@ def split_scatter(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
     count, places = updates.type.size, operand.type.size
     if updates.type.rank != 1 or not isinstance(count, int) or not isinstance(places, int):
         return None
-    parts = next((n for n in PARTS if count % n == 0), None)
-    if parts is None or count < MANY or places > FEW:
+    parts = next((n for n in LIMITS.parts if count % n == 0), None)
+    if parts is None or count < LIMITS.updates or places > LIMITS.places:
         return None
     dtype = operand.type.dtype
     zero = constant(np.zeros((), dtype.numpy), dtype)

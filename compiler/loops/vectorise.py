@@ -1,4 +1,4 @@
-"""How a kernel runs: which loop the lanes of a vector go along, how wide, and in what pieces."""
+"""Vector plans: which loop the lanes of a vector go along, how many lanes, and in what blocks."""
 
 from __future__ import annotations
 
@@ -11,11 +11,24 @@ from weft.compiler.loops.kernel import Entry, Kernel, Load, Stage
 from weft.compiler.loops.reduction_tiling import ReductionPlan, tile_reduction
 from weft.compiler.record import record
 
-GATHERED: Final = 6.0  # cost of lanes that are read one by one, in vector loads
-BLOCK: Final = 4096  # elements of a vector loop that one unit of work takes
-TILE_BLOCK: Final = 128  # the same where lanes read far apart
-LIGHT: Final = 12  # additions of a kernel that goes by squares
-TILE: Final = 16  # steps of the other loop that share what they read
+TILE: Final = 16  # steps of a tiled loop in a tile: chosen as `VectorLimits` were
+
+
+@record
+class VectorLimits:
+    """What lanes cost, and how much of a vector loop is a work item.
+
+    Chosen with the first native kernels, `light` with the register transpose; measurements are not
+    on record.
+    """
+
+    gather_cost: float = 6.0  # of lanes that are read one by one, in vector loads
+    block: int = 4096  # steps of a vector loop that are a work item
+    tile_block: int = 128  # the same where lanes read far apart
+    light: int = 12  # additions of a kernel that is worth a register transpose
+
+
+LIMITS: Final = VectorLimits()
 
 
 @record
@@ -23,12 +36,11 @@ class VectorPlan:
     """`along` is the loop of the lanes (None: no vectors); `lanes` counts them (0: none).
 
     A kernel that reduces may have a `tiling`, which says what a work item is and in what order it
-    goes through memory.
-    Otherwise `block` is how many steps of an outer `along` are one unit.
-    `tile` is another outer loop, along which something is read that the lanes reach over far: some
-    of its steps follow each other before the next block, while what they read is in the cache.
-    Light work goes by `squares`: as many steps of the tiled loop as there are lanes, read along it
-    and turned in registers.
+    goes through memory. Otherwise `block` is how many steps of an outer `along` are a work item.
+    `tile` is another outer loop, along which something is contiguous that the lanes read at long
+    strides: some of its steps are taken before the next block, while what they read is in the
+    cache. Light work goes by `squares`: as many steps of the tiled loop as there are lanes, read
+    along it and transposed in registers.
     """
 
     along: dict[Stage | None, Loop]
@@ -41,7 +53,7 @@ class VectorPlan:
 
 
 def vectorise(kernel: Kernel, vector_bits: int) -> VectorPlan:
-    """A good way to run a kernel on registers of this width."""
+    """The plan of a kernel for registers of this width."""
     base = max(vector_bits // max(_widest(kernel), 8), 1)
     outer = _best_outer(kernel, base)
     inner = {stage: _best(stage.loops, kernel, stage, base) for stage in kernel.stages}
@@ -58,7 +70,7 @@ def vectorise(kernel: Kernel, vector_bits: int) -> VectorPlan:
     lanes = base * _unroll(kernel.weight, extent, base) if along or chosen else 0
     lanes = lanes if lanes > 1 else 0
     tile = _tile(kernel, chosen)
-    block = max(TILE_BLOCK if tile is not None else BLOCK, lanes)
+    block = max(LIMITS.tile_block if tile is not None else LIMITS.block, lanes)
     squares = tile is not None and base > 1 and _goes_by_squares(kernel, chosen, tile)
     lanes = base if squares else lanes
     vector = chosen if chosen is not None else along.get(hot)
@@ -76,11 +88,11 @@ def crosses(entry: Entry, along: Loop, tile: Loop) -> bool:
 
 
 def _goes_by_squares(kernel: Kernel, along: Loop | None, tile: Loop) -> bool:
-    """Whether all that is read crosswise can be turned, and the work is light enough to be written
-    out for every step.
+    """Whether all that is read crosswise can be transposed in registers, and the work is light
+    enough to be written out for every step.
     """
     entries = list(kernel.entries.values())
-    if along is None or kernel.weight > LIGHT or any(entry.level for entry in entries):
+    if along is None or kernel.weight > LIMITS.light or any(entry.level for entry in entries):
         return False
     crossing = [entry for entry in entries if _is_crosswise(entry, along)]
     dtypes = {entry.ref.value.type.dtype for entry in crossing}
@@ -97,7 +109,7 @@ def _is_crosswise(entry: Entry, along: Loop) -> bool:
 
 
 def _tile(kernel: Kernel, along: Loop | None) -> Loop | None:
-    """The loop along which elements lie side by side that the lanes do not read so."""
+    """The loop along which elements are contiguous that the lanes read at a stride."""
     if along is None or kernel.inner:
         return None
     for position in kernel.indices():
@@ -176,13 +188,13 @@ def _lane_cost(loop: Loop, kernel: Kernel, stage: Stage | None, lanes: int) -> f
 
 def _access_cost(position: Index, entry: Entry | None, loop: Loop) -> float:
     if any(loop in extra.loops for _, extra in position.extras):
-        return GATHERED
+        return LIMITS.gather_cost
     factor = position.factor(loop)
     if isinstance(factor, int) and factor == 1:
         return 1.0
     if isinstance(factor, int) and factor == 0:
         return 0.5
-    return GATHERED
+    return LIMITS.gather_cost
 
 
 def _waste(size: Size, lanes: int) -> float:

@@ -7,7 +7,6 @@ same elements. So a new elementwise op runs on every backend without a line ther
 from __future__ import annotations
 
 from weft.compiler.ir.build import Builder
-from weft.compiler.ir.dtypes import DType, f32
 from weft.compiler.ir.graph import Op, Region, Value
 from weft.compiler.ir.types import ArrayType
 
@@ -21,11 +20,7 @@ def scalar_region(op: Op) -> Region | None:
     if form is None:
         return None
     builder = Builder()
-    operands = [builder.parameter(ArrayType(_working(v.type.dtype), ())) for v in op.operands]
+    operands = [builder.parameter(ArrayType(v.type.dtype.working, ())) for v in op.operands]
     with builder.active(), builder.at(op.location):
         results = form(*operands, **op.attributes)
     return builder.region((results,) if isinstance(results, Value) else results)
-
-
-def _working(dtype: DType) -> DType:
-    return f32 if dtype.is_float and dtype.bits == 16 else dtype

@@ -1,6 +1,6 @@
 """Where loops read and write: affine expressions of loop counters, and places in arrays.
 
-An index is a sum of loop counters times sizes, a constant size, and terms that only the run tells,
+An index is a sum of loop counters times sizes, a constant size, and terms known only at run time,
 such as a position that was gathered. A place is an index per axis together with guards: conditions
 under which the place exists at all, as for the middle of a padded array.
 """

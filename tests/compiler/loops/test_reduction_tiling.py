@@ -14,7 +14,7 @@ from weft.compiler.loops.build_kernels import build
 from weft.compiler.loops.collapse import collapse
 from weft.compiler.loops.group import FusionGroup
 from weft.compiler.loops.kernel import Layout
-from weft.compiler.loops.reduction_tiling import ENOUGH_UNITS, HELD, ReductionPlan
+from weft.compiler.loops.reduction_tiling import LIMITS, ReductionPlan
 from weft.compiler.loops.vectorise import vectorise
 
 
@@ -53,7 +53,7 @@ def test_all_positions_of_five_axes() -> None:
 def test_columns_are_walked_some_at_a_time() -> None:
     walk = walk_of("f32[64, 131072]", 0)
     assert walk is not None and walk.split is None and walk.together == 4
-    assert 131072 // walk.tile >= ENOUGH_UNITS and walk.tile * 4 <= HELD
+    assert 131072 // walk.tile >= LIMITS.enough_items and walk.tile * 4 <= LIMITS.held_bytes
 
 
 def test_few_columns_are_done_in_parts() -> None:

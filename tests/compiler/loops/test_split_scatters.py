@@ -9,7 +9,7 @@ import pytest
 
 import weft as wf
 import weft.numpy as wnp
-from weft.compiler.loops.split_scatters import FEW, MANY, share_scatters
+from weft.compiler.loops.split_scatters import LIMITS, share_scatters
 
 
 def totals(index: Any, values: Any) -> Any:
@@ -22,7 +22,7 @@ def data(count: int) -> tuple[Any, Any]:
 
 
 def test_many_updates_are_summed_in_parts() -> None:
-    index, values = data(MANY)
+    index, values = data(LIMITS.updates)
     graph = wf.trace(totals)(index, values)
     assert [op.name for op in share_scatters(graph).ops if op.name == "reduce_sum"]
     expected = np.bincount(index, values, 50)
@@ -31,7 +31,7 @@ def test_many_updates_are_summed_in_parts() -> None:
             np.testing.assert_array_equal(wf.jit(totals)(index, values), expected)
 
 
-@pytest.mark.parametrize("count", [MANY - 8, MANY + 1])
+@pytest.mark.parametrize("count", [LIMITS.updates - 8, LIMITS.updates + 1])
 def test_few_updates_or_uneven_ones_stay_as_they_are(count: int) -> None:
     index, values = data(count)
     graph = wf.trace(totals)(index, values)
@@ -41,7 +41,7 @@ def test_few_updates_or_uneven_ones_stay_as_they_are(count: int) -> None:
 
 def test_many_places_stay_as_they_are() -> None:
     def wide(index: Any, values: Any) -> Any:
-        return wnp.zeros(FEW + 1).at[index].add(values)
+        return wnp.zeros(LIMITS.places + 1).at[index].add(values)
 
-    graph = wf.trace(wide)(*data(MANY))
+    graph = wf.trace(wide)(*data(LIMITS.updates))
     assert share_scatters(graph) is graph

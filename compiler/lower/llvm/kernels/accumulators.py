@@ -17,7 +17,7 @@ from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.function import Function, V, Variable
 from weft.compiler.lower.llvm.emit.types import I1, I64
 from weft.compiler.lower.llvm.kernels.scope import select, splat
-from weft.compiler.lower.llvm.kernels.values import accumulator, convert
+from weft.compiler.lower.llvm.kernels.values import convert
 
 
 class Accumulator:
@@ -30,7 +30,7 @@ class Accumulator:
         self.reduction = entry.source
         self.kind = entry.source.kind
         self.source = entry.source.body.value.type.dtype
-        self.dtype = accumulator(self.source)
+        self.dtype = self.source.working
         self.lanes = lanes
         start = splat(f, _start(f, self.kind, self.dtype), lanes)
         self.parts = [f.variable(part) for part in _parts(start)]

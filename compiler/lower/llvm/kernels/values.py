@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.compiler.ir.dtypes import DType, f32
+from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.index.affine import Guard, Index
 from weft.compiler.ir.index.expression import (
     Apply,
@@ -103,7 +103,7 @@ class Values:
     def _combined(self, scope: Scope, source: Combined) -> Element:
         """A written-out reduction, as a balanced tree."""
         dtype = source.op.results[0].type.dtype
-        wide = accumulator(dtype)
+        wide = dtype.working
         items = [
             convert(self.f, self.get(scope, ref), ref.value.type.dtype, wide)
             for ref in source.operands
@@ -321,7 +321,7 @@ class Values:
         pointer = self.pointers[write.array]
         if write.kind != "set":
             old = memory.load(f, pointer, write.dtype, address, scope.lanes, mask)
-            wide = accumulator(write.dtype)
+            wide = write.dtype.working
             kind = {"add": "sum", "mul": "prod"}.get(write.kind, write.kind)
             pair = [splat(f, convert(f, x, write.dtype, wide), scope.lanes) for x in (old, value)]
             made = scalar.combine(f, kind, pair[0], pair[1], wide)
@@ -331,11 +331,6 @@ class Values:
 
 def _clamped(f: Function, x: V, lanes: int) -> V:
     return f.maximum(f.minimum(x, lanes), 0).to(I32)
-
-
-def accumulator(dtype: DType) -> DType:
-    """The dtype in which values of a dtype are added up."""
-    return f32 if dtype.is_float and dtype.bits == 16 else dtype
 
 
 def convert(f: Function, element: Element, source: DType, target: DType) -> Element:

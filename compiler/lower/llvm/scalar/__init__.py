@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from weft.compiler.ir.dtypes import DType, f32
+from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import LoweringError
 from weft.compiler.ir.graph import Constant, Op, Value
 from weft.compiler.ir.infer import describe
@@ -253,7 +253,7 @@ def combine(f: Function, kind: str, x: Element, y: Element, dtype: DType) -> Ele
 
 def identity(kind: str, dtype: DType) -> np.generic:
     """What a reduction starts with: combined with x it gives x. For f16 and bf16 in f32."""
-    held = f32 if dtype.is_float and dtype.bits == 16 else dtype
+    held = dtype.working
     made: np.generic = held.numpy.type(_start(kind, held))
     return made
 
