@@ -16,7 +16,7 @@ from weft.compiler.ir.errors import ParseError, WeftError
 from weft.compiler.ir.graph import FORMAT_VERSION, Constant, Graph, Region, Value
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.opdef import OpDef
-from weft.compiler.ir.reader import Reader
+from weft.compiler.ir.reader import SYMBOL, Reader
 from weft.compiler.ir.types import ArrayType
 
 _VALUE = r"%[\w.]+"
@@ -28,32 +28,45 @@ def parse(
     constants: Mapping[str, np.ndarray[Any, Any]] | None = None,
 ) -> Graph:
     """The graph that `text` writes; `constants` holds large ones whose data is not in it."""
-    return _GraphReader(text, ops, constants or {}).read()
+    reader = GraphReader(text, ops, constants or {})
+    graph = reader.read()
+    if not reader.reader.at_end():
+        reader.reader.fail("expected the end of the text")
+    return graph
 
 
-class _GraphReader:
+class GraphReader:
+    """Reads a graph and remembers the names of its values, for a text in which more follows.
+
+    Where equal small constants are `shared`, they are read as one.
+    """
+
     def __init__(
-        self, text: str, ops: Mapping[str, OpDef], constants: Mapping[str, np.ndarray[Any, Any]]
+        self,
+        text: str,
+        ops: Mapping[str, OpDef],
+        constants: Mapping[str, np.ndarray[Any, Any]],
+        *,
+        shared: bool = False,
     ) -> None:
         self.reader = Reader(text)
         self.ops = ops
+        self.shared: dict[object, Constant] | None = {} if shared else None
+        self.names: dict[str, Value] = {}
         self.given = constants
         self.values: dict[str, Value] = {}
         self.constants: dict[str, Constant] = {}
 
     def read(self) -> Graph:
+        """The graph; leaves the reader behind it."""
         reader = self.reader
         self._read_version()
         while reader.accept(r"constant\b"):
             self._read_constant()
         reader.expect(r"graph\b", "'graph'")
         name = reader.expect(r"@[\w.]+", "a graph name such as @loss")[1:]
-        if reader.accept("<"):
-            self._read_bounds()
-        region = self._read_region(Builder(), named=True)
-        if not reader.at_end():
-            reader.fail("expected the end of the text")
-        return Graph(name, region)
+        self.read_bounds()
+        return Graph(name, self._read_region(Builder(), named=True))
 
     def _read_version(self) -> None:
         reader = self.reader
@@ -67,12 +80,15 @@ class _GraphReader:
 
     # --- bounds and constants ---
 
-    def _read_bounds(self) -> None:
+    def read_bounds(self) -> None:
+        """Bounds of symbols in angle brackets, if there are any."""
         reader = self.reader
+        if not reader.accept("<"):
+            return
         start = reader.position
         bounds: dict[str, dict[str, int]] = {}
         while True:
-            name = reader.expect(r"[A-Za-z_]\w*", "a symbol")
+            name = reader.expect(SYMBOL, "a symbol")
             relation = reader.expect(r">=|<=", "'>=' or '<='")
             number = int(reader.expect(r"-?\d+", "an integer"))
             bounds.setdefault(name, {})["lower" if relation == ">=" else "upper"] = number
@@ -89,7 +105,10 @@ class _GraphReader:
         reader = self.reader
         start = reader.position
         name = reader.expect(r"@\w+", "a constant name such as @c0")[1:]
-        reader.expect(":", "':'")
+        if reader.accept("="):
+            self.constants[name] = reader.read_constant()
+            return
+        reader.expect(":", "':' or '='")
         type = reader.read_type()
         reader.expect("=", "'='")
         form = reader.expect(r"hash\b|base64\b", "'hash' or 'base64'")
@@ -154,7 +173,7 @@ class _GraphReader:
     def _define(self, name: str, value: Value, start: int) -> None:
         if name in self.values:
             self.reader.fail(f"%{name} is defined twice", start)
-        self.values[name] = value
+        self.values[name] = self.names[name] = value
 
     def _read_op(self, builder: Builder) -> None:
         reader = self.reader
@@ -195,16 +214,26 @@ class _GraphReader:
         return definition
 
     def _read_operand(self) -> Value:
+        return self.read_value(self.values)
+
+    def read_value(self, values: Mapping[str, Value]) -> Value:
+        """A value, by its name among these or among constants, or a small constant."""
         reader = self.reader
         start = reader.position
         token = reader.accept(r"[%@][\w.]+")
         if token is None:
-            return reader.read_constant()
+            return self._small_constant()
         name = token[1:]
-        known: Mapping[str, Value] = self.values if token[0] == "%" else self.constants
+        known: Mapping[str, Value] = values if token[0] == "%" else self.constants
         if name not in known:
             self._unknown(f"unknown value {token!r}", token, [token[0] + k for k in known], start)
         return known[name]
+
+    def _small_constant(self) -> Constant:
+        constant = self.reader.read_constant()
+        if self.shared is None:
+            return constant
+        return self.shared.setdefault((constant.type, constant.array.tobytes()), constant)
 
     def _unknown(self, message: str, name: str, known: list[str], start: int) -> NoReturn:
         from difflib import get_close_matches

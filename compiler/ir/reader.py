@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from weft.compiler.ir.types import ArrayType
 
 T = TypeVar("T")
 
+SYMBOL: Final = r"[A-Za-z_]\w*(?:\.\w+)*"  # strides of parameters have dots in their names
 _SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
 _FLOAT = r'x"[0-9a-f]*"|[+-]?(?:inf|nan|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)'
 
@@ -137,7 +138,7 @@ class Reader:
             self.expect(r"\)", "')'")
             return inner
         start = self.position
-        name = self.expect(r"[A-Za-z_]\w*", "a size: an integer or a name")
+        name = self.expect(SYMBOL, "a size: an integer or a name")
         if name == "max" and self.text.startswith("(", self.position):
             left, right = self._read_two(start)
             return dims.maximum(left, right)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -19,19 +19,30 @@ INLINE_ELEMENTS: Final = 16
 
 def format_graph(graph: Graph, *, locations: bool = False, embed_constants: bool = False) -> str:
     """The graph as text."""
+    return format_named(graph, {}, locations=locations, embed_constants=embed_constants)[0]
+
+
+def format_named(
+    graph: Graph, named: Mapping[Constant, str], *, locations: bool, embed_constants: bool
+) -> tuple[str, dict[Value, str]]:
+    """The graph as text in which some small constants have names too, and how values are written
+    in it.
+    """
     table = large_constants(graph)
-    printer = _Printer(table, locations)
+    printer = _Printer({**table, **named}, locations)
     printer.lines.append(f"weft {FORMAT_VERSION}")
     for constant, name in table.items():
         data = _embedded(constant) if embed_constants else f'hash "{constant.digest.hex()}"'
         printer.lines.append(f"constant @{name}: {constant.type} = {data}")
+    for constant, name in named.items():
+        printer.lines.append(f"constant @{name} = {format_constant(constant)}")
     parameters = ", ".join(printer.declare(p, p.name) for p in graph.parameters)
     name = clean_name(graph.name) or "graph"
-    bounds = _format_bounds(dict.fromkeys((*graph.symbols, *graph.defined_symbols)))
+    bounds = format_bounds(dict.fromkeys((*graph.symbols, *graph.defined_symbols)))
     printer.lines.append(f"graph @{name}{bounds}({parameters}) {{")
     printer.region(graph.region, "  ")
     printer.lines.append("}")
-    return "\n".join(printer.lines) + "\n"
+    return "\n".join(printer.lines) + "\n", printer.written
 
 
 def large_constants(graph: Graph) -> dict[Constant, str]:
@@ -71,6 +82,7 @@ class _Printer:
         self.table = table
         self.locations = locations
         self.names: dict[Value, str] = {}
+        self.written: dict[Value, str] = {}
         self.taken: set[str] = set()
         self.count = 0
         self.lines: list[str] = []
@@ -79,6 +91,7 @@ class _Printer:
         """Give a value its name and return `%name: type`."""
         name = self._unique(clean_name(hint)) if hint else self._number()
         self.names[value] = name
+        self.written[value] = f"%{name}"
         return f"%{name}: {value.type}"
 
     def region(self, region: Region, indent: str) -> None:
@@ -111,7 +124,8 @@ class _Printer:
         if not isinstance(value, Constant):
             return f"%{self.names[value]}"
         name = self.table.get(value)
-        return format_constant(value) if name is None else f"@{name}"
+        self.written[value] = format_constant(value) if name is None else f"@{name}"
+        return self.written[value]
 
     def _unique(self, name: str) -> str:
         if name[0].isdigit():
@@ -147,7 +161,8 @@ def _format_attributes(op: Op) -> str:
     return f" {{{', '.join(parts)}}}" if parts else ""
 
 
-def _format_bounds(symbols: Iterable[Symbol]) -> str:
+def format_bounds(symbols: Iterable[Symbol]) -> str:
+    """The bounds of symbols that have others than most: `<n >= 0, n <= 64>`."""
     parts = []
     for symbol in symbols:
         if symbol.lower != 1:

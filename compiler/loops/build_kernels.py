@@ -99,7 +99,7 @@ def _build_region(plan: RegionPlan, kernels: Kernels) -> None:
 def _copy_kernel(copy: Copy) -> Kernel:
     """An array from one layout to another."""
     loops = tuple(Loop(size) for size in copy.value.type.shape)
-    group = FusionGroup(loops, 0)
+    group = FusionGroup(loops)
     ref = Ref(copy.value, over(loops))
     group.stores.append(Store(ref, copy.value, ref.place))
     kernel = build(group, lambda _, written: copy.target if written else copy.source, {})

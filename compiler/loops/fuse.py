@@ -260,7 +260,7 @@ class _Fuser:
         self._start(op, result, tuple(Loop(size) for size in result.type.shape))
 
     def _start(self, op: Op, result: Result, loops: tuple[Loop, ...]) -> None:
-        group = FusionGroup(loops, self.position[op])
+        group = FusionGroup(loops)
         place = over(loops)
         self._add(group, [result])
         self._enter(group, result, place, maps.expression(op, result.index, place))
@@ -391,7 +391,7 @@ class _Fuser:
         kind = tuple(kept), reduced_sizes(op)
         group = self._sibling(op, result, kind, outer)
         if group is None:
-            group = FusionGroup(outer, self.position[op], outer=outer)
+            group = FusionGroup(outer, outer=outer)
             self._siblings.add(kind, group)
             self._add(group, [result])
         for place in _places(result, group.outer or ()):
@@ -465,7 +465,7 @@ class _Fuser:
         target: Place,
         kind: str = "set",
     ) -> FusionGroup:
-        group = FusionGroup(loops, self.position[op], is_piece=True)
+        group = FusionGroup(loops, is_piece=True)
         ref = Ref(source, over(loops))
         group.stores.append(Store(ref, node.result, target, kind))
         node.groups.append(group)
@@ -480,7 +480,7 @@ class _Fuser:
         """The array an update starts from: written out where it is cheap to make, else copied."""
         if isinstance(base, Result) and _is_constant_fill(base):
             loops = tuple(Loop(size) for size in base.type.shape)
-            group = FusionGroup(loops, self.position[base.op], is_piece=True)
+            group = FusionGroup(loops, is_piece=True)
             ref = Ref(base, over(loops))
             group.stores.append(Store(ref, node.result, ref.place))
             node.groups.insert(0, group)

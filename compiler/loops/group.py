@@ -36,7 +36,6 @@ class FusionGroup:
     """
 
     loops: tuple[Loop, ...]
-    last: int
     outer: tuple[Loop, ...] | None = None
     entries: dict[Ref, Computed] = field(default_factory=dict)
     stores: list[Store] = field(default_factory=list)

@@ -8,7 +8,7 @@ into memory, counted in elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -18,8 +18,15 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.index.affine import Guard, Index, Loop
 from weft.compiler.ir.index.expression import (
+    Apply,
+    Choose,
+    Combined,
     Expression,
+    Position,
+    Quotient,
     Ref,
+    Resolved,
+    Start,
 )
 from weft.compiler.loops.group import Reduction
 from weft.compiler.record import record
@@ -63,6 +70,47 @@ class Entry:
     source: Source
     loops: frozenset[Loop]
     level: int
+
+
+def derived_entry(ref: Ref, source: Source, entries: Mapping[Ref, Entry]) -> Entry:
+    """An entry with the loops and the level that follow from what its source reads."""
+    reads = list(_read_by(source))
+    level = max((entries[read].level for read in reads), default=0)
+    loops: frozenset[Loop] = frozenset().union(*(entries[read].loops for read in reads))
+    match source:
+        case Reduction():
+            level, loops = level + 1, loops - frozenset(source.over)
+        case Load():
+            loops |= source.position.loops.union(*(guard.index.loops for guard in source.guards))
+        case Choose():
+            loops = loops.union(*(guard.index.loops for guard in source.guards))
+        case Position() | Quotient():
+            loops |= source.index.loops
+    return Entry(ref, source, loops, level)
+
+
+def _read_by(source: Source) -> Iterator[Ref]:
+    """The entries that a source reads; those of places are of the group, not of the kernel."""
+    stack: list[object] = [source]
+    while stack:
+        item = stack.pop()
+        match item:
+            case Ref():
+                yield item
+            case Apply() | Combined():
+                yield from item.operands
+            case Reduction():
+                yield item.body
+            case Resolved() | Start():
+                yield item.position
+            case Choose():
+                stack += [item.inside, item.outside]
+                stack += [extra for guard in item.guards for _, extra in guard.index.extras]
+            case Load():
+                stack += [extra for _, extra in item.position.extras]
+                stack += [extra for guard in item.guards for _, extra in guard.index.extras]
+            case Position() | Quotient():
+                stack += [extra for _, extra in item.index.extras]
 
 
 @record

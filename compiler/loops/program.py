@@ -71,11 +71,17 @@ class LoopProgram:
                 made = self.scheduled
                 return f"{len(made.cases)} distinct kernels, {len(made.inlined)} in line"
 
-    def text(self) -> str:
-        """The program as text, as far as it is made."""
+    def text(self, *, locations: bool = False, embed_constants: bool = False) -> str:
+        """The program as text, as far as it is made, which `parse_program` reads back.
+
+        `locations` and `embed_constants` are those of `Graph.text`.
+        """
         from weft.compiler.loops.text import program_text
 
-        return program_text(self)
+        return program_text(self, locations=locations, embed_constants=embed_constants)
+
+    def __str__(self) -> str:
+        return self.text()
 
     def verify(self) -> None:
         """Check what the steps so far have decided; raises VerifyError."""

@@ -21,11 +21,11 @@ from weft.compiler.loops.costs import own_cost
 from weft.compiler.loops.estimates import bytes_of
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
 from weft.compiler.loops.kernel import Kernel
+from weft.compiler.loops.kernel_text import kernel_text
 from weft.compiler.loops.memory import ControlPlan, Copy, RegionPlan
 from weft.compiler.loops.parallel import steps_at_once
 from weft.compiler.loops.rebase import rebase
 from weft.compiler.loops.row_fusion import ConsumerChain, rows_name
-from weft.compiler.loops.text import kernel_text
 from weft.compiler.loops.vectorise import VectorPlan, vectorise
 from weft.compiler.record import record
 
@@ -80,7 +80,7 @@ class TaskChain:
 
 @dataclass(eq=False, slots=True)
 class Schedule:
-    """How a program runs. `cases` has the distinct kernels by their text; `case_of` the one that a
+    """How a program runs. `cases` has the distinct kernels by their names; `case_of` the one that a
     kernel is called as, and `offsets` the bytes that are added to the addresses of its arrays;
     kernels that are in `inlined` are written where they stand. `stack` has the
     buffers and `stack_carries` the carries of loops that are on the stack; `chains` what runs row
@@ -114,6 +114,7 @@ class _Scheduler:
         self.vector_bits = vector_bits
         self.limits = limits
         self.schedule = Schedule()
+        self.by_text: dict[str, KernelCase] = {}
         self.inlined_cost = 0
         self.stack_arrays = 0
 
@@ -156,14 +157,15 @@ class _Scheduler:
             self._call(kernel)
 
     def _call(self, kernel: Kernel) -> KernelCase:
-        cases = self.schedule.cases
         rebased, self.schedule.offsets[kernel] = rebase(kernel)
-        key = kernel_text(rebased)
-        if key not in cases:
+        text = kernel_text(rebased)
+        case = self.by_text.get(text)
+        if case is None:
             vectors = vectorise(rebased, self.vector_bits)
-            cases[key] = KernelCase(f"kernel{len(cases)}", rebased, vectors)
-        self.schedule.case_of[kernel] = cases[key]
-        return cases[key]
+            case = KernelCase(f"kernel{len(self.by_text)}", rebased, vectors)
+            self.by_text[text] = self.schedule.cases[case.name] = case
+        self.schedule.case_of[kernel] = case
+        return case
 
     def _fits(self, kernel: Kernel) -> bool:
         """Whether a kernel may be written in line rather than called: it has few steps, and those

@@ -13,9 +13,9 @@ from weft.compiler.ir.graph import Graph, Op, Result, Value
 from weft.compiler.ir.location import Location
 from weft.compiler.loops.arena import Buffer, largest_live_set
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
+from weft.compiler.loops.kernel_text import kernel_text
 from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.parallel import frame_of_thread, steps_at_once
-from weft.compiler.loops.text import kernel_text
 from weft.compiler.ops.contraction import dot_general, dot_general_sums
 from weft.compiler.passes.layout.channels import layout_changes
 from weft.compiler.record import record
