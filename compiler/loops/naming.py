@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from weft.compiler.ir.graph import Constant, Graph, Op, Region, Value
 from weft.compiler.ir.index.affine import Loop
@@ -16,7 +17,9 @@ from weft.compiler.loops.fusion import Fusion
 from weft.compiler.loops.group import FusionGroup, Node, PiecewiseNode
 from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.memory import Copy, RegionPlan
-from weft.compiler.loops.program import LoopProgram
+
+if TYPE_CHECKING:
+    from weft.compiler.loops.program import LoopProgram
 
 
 def named_constants(graph: Graph) -> dict[Constant, str]:

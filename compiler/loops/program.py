@@ -83,8 +83,8 @@ class LoopProgram:
     def __str__(self) -> str:
         return self.text()
 
-    def verify(self) -> None:
-        """Check what the steps so far have decided; raises VerifyError."""
+    def verify(self, step: str | None = None) -> None:
+        """Check what the steps so far have decided, or what one step has; raises VerifyError."""
         from weft.compiler.loops.verify import verify
 
-        verify(self)
+        verify(self, step)

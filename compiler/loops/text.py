@@ -8,6 +8,7 @@ later step or a target reads is in it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.attributes import TEXT
@@ -30,10 +31,12 @@ from weft.compiler.loops.naming import (
     targets_of_copies,
 )
 from weft.compiler.loops.order import Order
-from weft.compiler.loops.program import LoopProgram
 from weft.compiler.loops.row_fusion import ConsumerChain
 from weft.compiler.loops.schedule import KernelCase, Schedule, TaskChain
 from weft.compiler.loops.vectorise import VectorPlan
+
+if TYPE_CHECKING:
+    from weft.compiler.loops.program import LoopProgram
 
 
 def program_text(
