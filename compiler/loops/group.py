@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -84,6 +85,17 @@ def needs_row_major(node: Node) -> bool:
     if not isinstance(node, OpaqueNode):
         return False
     return bool(node.op.regions) or Trait.HOST in node.op.definition.traits
+
+
+def targets_of(node: Node) -> Sequence[Value]:
+    """The values whose arrays a node writes."""
+    match node:
+        case OpaqueNode():
+            return node.op.results
+        case PiecewiseNode():
+            return (node.result,)
+        case FusionGroup():
+            return node.targets
 
 
 @record

@@ -74,7 +74,7 @@ class Entry:
 
 def derived_entry(ref: Ref, source: Source, entries: Mapping[Ref, Entry]) -> Entry:
     """An entry with the loops and the level that follow from what its source reads."""
-    reads = list(_read_by(source))
+    reads = list(read_by(source))
     level = max((entries[read].level for read in reads), default=0)
     loops: frozenset[Loop] = frozenset().union(*(entries[read].loops for read in reads))
     match source:
@@ -89,7 +89,7 @@ def derived_entry(ref: Ref, source: Source, entries: Mapping[Ref, Entry]) -> Ent
     return Entry(ref, source, loops, level)
 
 
-def _read_by(source: Source) -> Iterator[Ref]:
+def read_by(source: Source) -> Iterator[Ref]:
     """The entries that a source reads; those of places are of the group, not of the kernel."""
     stack: list[object] = [source]
     while stack:

@@ -118,7 +118,7 @@ def lower_to_loops(
         program = step.run(program)
         steps.append((step.name, time.perf_counter() - started, program.summary(step.name)))
         if verify:
-            program.verify()
+            program.verify(step.name)
         if directory is not None:
             _write(program, Path(directory), f"{number}-{step.name}")
     return program, LoopReport(tuple(steps))

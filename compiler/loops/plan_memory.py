@@ -7,7 +7,7 @@ to the caller's memory, never to the frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Dim, Size
@@ -23,6 +23,7 @@ from weft.compiler.loops.group import (
     PiecewiseNode,
     Reduction,
     needs_row_major,
+    targets_of,
 )
 from weft.compiler.loops.kernel import Layout
 from weft.compiler.loops.memory import ControlPlan, Copy, Purpose, RegionPlan
@@ -91,7 +92,7 @@ class _Planner:
                     self._outside("constant", -1, value)
             if isinstance(node, OpaqueNode) and node.op.definition.memory.has_branches:
                 self._plan_switch(node.op, position)
-            for target in _targets(node):
+            for target in targets_of(node):
                 if target.type.rank and target not in made.holders:
                     self._hold(node, position, target)
             if isinstance(node, OpaqueNode) and node.op.regions and node.op not in made.controls:
@@ -196,7 +197,7 @@ class _Planner:
         for chain in self.made.order.consumers.values():
             end = position[chain.nodes[-1]]
             for node in chain.nodes:
-                for value in (*self.fusion.reads(node), *_targets(node)):
+                for value in (*self.fusion.reads(node), *targets_of(node)):
                     buffer = holders.get(self.fusion.resolve(value))
                     if buffer is not None:
                         buffer.last = max(buffer.last, end)
@@ -300,7 +301,7 @@ class _Planner:
         if not isinstance(product, OpaqueNode):
             return False
         chain = self.made.order.consumers[product].nodes
-        if any(value in _targets(other) for other in (product, *chain)):
+        if any(value in targets_of(other) for other in (product, *chain)):
             return False
         others = [other for other in (product, *chain) if other is not node]
         return contract_of(product.op).may_restart or any(
@@ -450,16 +451,6 @@ def _carry_of(op: Op) -> tuple[dict[int, int], int, int]:
         return {}, 0, 0
     first, count = iteration.carried(op)
     return {number: first + number for number in range(count)}, count, first
-
-
-def _targets(node: Node) -> Sequence[Value]:
-    match node:
-        case OpaqueNode():
-            return node.op.results
-        case PiecewiseNode():
-            return (node.result,)
-        case FusionGroup():
-            return node.targets
 
 
 def _may_overwrite(fusion: Fusion, node: Node, value: Value, target: Value) -> bool:

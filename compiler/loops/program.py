@@ -72,7 +72,7 @@ class LoopProgram:
                 return f"{len(made.cases)} distinct kernels, {len(made.inlined)} in line"
 
     def text(self, *, locations: bool = False, embed_constants: bool = False) -> str:
-        """The program as text, as far as the steps have got, which `parse_program` reads back.
+        """The program as text, as far as it is made, which `parse_program` reads back.
 
         `locations` and `embed_constants` are those of `Graph.text`.
         """
@@ -83,8 +83,8 @@ class LoopProgram:
     def __str__(self) -> str:
         return self.text()
 
-    def verify(self) -> None:
-        """Check what the steps so far have decided; raises VerifyError."""
+    def verify(self, step: str | None = None) -> None:
+        """Check what the steps so far have decided, or what one step has; raises VerifyError."""
         from weft.compiler.loops.verify import verify
 
-        verify(self)
+        verify(self, step)

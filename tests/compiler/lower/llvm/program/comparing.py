@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 from typing import Any
 from unittest import mock
@@ -14,6 +15,7 @@ from tests.compiler.lower.llvm.program.random_graphs import random_array
 from weft.compiler.ir import dims
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Graph
+from weft.compiler.lower import cpu
 from weft.compiler.ops.regions import inline_here
 from weft.compiler.passes.pipeline import optimise
 from weft.compiler.passes.running import Pass
@@ -70,9 +72,14 @@ def laid_out(array: Array, kind: str, random: Random) -> Array:
 
 
 def run_native(graph: Graph, arguments: Sequence[Array], *, copied: bool = False) -> list[Array]:
-    """The graph as native code; arguments are read where they lie unless they may be `copied`."""
+    """The graph as native code, whose loop program is verified after every step; arguments are read
+    where they lie unless they may be `copied`.
+    """
     program = native.CpuProgram(graph)
-    with mock.patch.object(native, "COPIED_BYTES", native.COPIED_BYTES if copied else 0):
+    with (
+        mock.patch.object(native, "COPIED_BYTES", native.COPIED_BYTES if copied else 0),
+        mock.patch.object(cpu, "loops", partial(cpu.loops, verify=True)),
+    ):
         return program(arguments)
 
 
