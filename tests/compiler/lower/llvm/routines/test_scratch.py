@@ -115,7 +115,7 @@ def operation(case: Case) -> Op:
 _NO_MEMORY = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(lambda *_: None)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize("case", CASES, ids=[f"{case[0]}{n}" for n, case in enumerate(CASES)])
 def test_planned_memory_is_all_that_a_routine_takes(
