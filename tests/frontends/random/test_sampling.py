@@ -350,4 +350,4 @@ MISUSE: list[tuple[Callable[[], Any], str]] = [
 def test_misuse_is_explained(call: Callable[[], Any], match: str) -> None:
     with pytest.raises(wf.WeftError, match=match) as caught:
         call()
-    assert "test_random.py" in str(caught.value)
+    assert "test_sampling.py" in str(caught.value)
