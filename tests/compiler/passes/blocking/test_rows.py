@@ -19,7 +19,6 @@ from tests.compiler.passes.random_programs import random_arguments, random_progr
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Graph, Op
 from weft.compiler.ir.walk import walk
-from weft.compiler.passes.blocking import rows as block
 from weft.compiler.passes.blocking.rows import Limits, block_rows
 from weft.compiler.passes.pipeline import DEFAULT, optimise
 from weft.compiler.passes.running import Pass
@@ -29,17 +28,17 @@ Function = Callable[..., Any]
 
 # Small blocks of small graphs.
 SMALL = Limits(
-    least_bytes=0, least_gain=0.3, least_ratio=1, block_bytes=1, least_rows=6, most_rows=6
+    least_bytes=0,
+    least_gain=0.3,
+    least_ratio=1,
+    block_bytes=1,
+    least_rows=6,
+    most_rows=6,
+    lanes=2,  # columns are left out two by two, not sixteen by sixteen
 )
 BEFORE = [item for item in DEFAULT if not item.is_last]
 RANDOM = np.random.default_rng(0)
 B, H, T, S, D = 2, 3, 24, 20, 2
-
-
-@pytest.fixture(autouse=True)
-def _few_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Columns are left out two by two, not sixteen by sixteen."""
-    monkeypatch.setattr(block, "_LANES", 2)
 
 
 # --- functions ------------------------------------------------------------------------------------
@@ -115,7 +114,7 @@ def widest(graph: Graph) -> int:
 
 def test_golden() -> None:
     graph = traced(attention, normal(2, 8, 2), normal(2, 9, 2), normal(2, 9, 2))
-    limits = Limits(0, 0.3, 1, block_bytes=1, least_rows=2, most_rows=2)
+    limits = Limits(0, 0.3, 1, block_bytes=1, least_rows=2, most_rows=2, lanes=2)
     assert_golden("passes/block_rows", block_rows(graph, limits=limits).text())
 
 
@@ -298,7 +297,7 @@ def test_random_programs(seed: int) -> None:
         made = random_program(Random(number), steps=25)
         arrays = random_arguments(made, number)
         for rows in (1, 2):
-            limits = Limits(0, 1e-6, 0, block_bytes=1, least_rows=rows, most_rows=rows)
+            limits = Limits(0, 1e-6, 0, block_bytes=1, least_rows=rows, most_rows=rows, lanes=2)
             after = block_rows(made, limits=limits)
             after.verify()
             with np.errstate(all="ignore"):
@@ -442,7 +441,9 @@ def test_masks_with_biases_and_dropout() -> None:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Pass]]:
-    limits = Limits(least_bytes=0, least_ratio=4, block_bytes=1 << 14, least_rows=12, most_rows=32)
+    limits = Limits(
+        least_bytes=0, least_ratio=4, block_bytes=1 << 14, least_rows=12, most_rows=32, lanes=2
+    )
     last = Pass(
         "block_rows", lambda g, fired: block_rows(g, fired, limits=limits), "", is_last=True
     )
