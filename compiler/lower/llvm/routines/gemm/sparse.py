@@ -7,9 +7,11 @@ after the other. The order of each sum is that of the entries, for every number 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from weft.compiler.ir import dtypes
+from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op
 from weft.compiler.lower.llvm.emit.arrays import (
     Array,
@@ -22,7 +24,8 @@ from weft.compiler.lower.llvm.emit.arrays import (
 )
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.types import I1, I64
-from weft.compiler.lower.llvm.routines.common import copies, rows, sizes
+from weft.compiler.lower.llvm.routines import Planned, ScratchOf
+from weft.compiler.lower.llvm.routines.common import copies, planning, rows, sizes
 from weft.compiler.lower.llvm.routines.common.elements import (
     Cell,
     multiply_add,
@@ -226,4 +229,13 @@ def _add_row(f: Function, x: Array, source: V, held: Array, target: V, factor: E
     rows.vector_range(f, x.shape[1], lanes, step)
 
 
+def _scratch(call: Planned) -> Size:
+    """Sums of 16-bit floats, where entries add to rows of the result."""
+    result = call.op.results[0].type
+    sums = working(result.dtype)
+    is_held = call.op.attributes["transposed"] and sums is not result.dtype
+    return planning.array(sums, result.shape) if is_held else 0
+
+
 ROUTINES: Final = {"sparse_dot": emit}
+SCRATCH: Final[Mapping[str, ScratchOf]] = {"sparse_dot": _scratch}

@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
+from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Op
 from weft.compiler.lower.llvm.emit.arrays import (
@@ -30,8 +31,8 @@ from weft.compiler.lower.llvm.emit.arrays import (
 )
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.types import I32, I64, PTR
-from weft.compiler.lower.llvm.routines import Routine
-from weft.compiler.lower.llvm.routines.common import copies, elements, rows, sizes
+from weft.compiler.lower.llvm.routines import Planned, Routine, ScratchOf
+from weft.compiler.lower.llvm.routines.common import copies, elements, planning, rows, sizes
 from weft.compiler.lower.llvm.routines.common.elements import (
     Cell,
     number,
@@ -521,7 +522,14 @@ class _Row:
         return elements.map_parts(lambda part: f.shuffle(part, part, picked), taken)
 
 
+def _scratch(call: Planned) -> Size:
+    """A copy of x, unless its last axis is known to lie in one piece."""
+    x, strides = call.op.operands[0].type, call.strides[0]
+    return 0 if not strides or strides[-1] == 1 else planning.array(x.dtype, x.shape)
+
+
 ROUTINES: Final[Mapping[str, Routine]] = {
     "reduce_window": _emit_reduce,
     "window_argmax": _emit_argmax,
 }
+SCRATCH: Final[Mapping[str, ScratchOf]] = dict.fromkeys(ROUTINES, _scratch)

@@ -102,6 +102,22 @@ for shape, kind, axes in (
 ):
     CASES.append(("fft", [numbers(*shape, of=COMPLEX)], {"kind": kind, "axes": axes}))
 CASES.append(("fft", [numbers(6, 40, 90)], {"kind": "rfft", "axes": (1, 2)}))
+WINDOW = {
+    "kind": "sum",
+    "window": (3, 3),
+    "padding": ((1, 1), (0, 0)),
+    "strides": (1, 2),
+    "base_dilation": (1, 1),
+    "window_dilation": (1, 1),
+}
+CASES.append(("reduce_window", [numbers(30, 80)[:, ::2]], WINDOW))
+ENTRIES = [
+    numbers(6, of=HALF),
+    np.array([0, 2, 1, 4, 3, 3]),
+    np.array([0, 2, 4, 6]),
+    numbers(3, 7, of=HALF),
+]
+CASES.append(("sparse_dot", ENTRIES, {"transposed": True, "size": 5}))
 # LAPACK says at run time how much it wants for these.
 ASK_THE_HEAP = ("svd",)
 KNOWN_LENGTHS = ("fft",)
