@@ -41,7 +41,7 @@ class KernelReader:
             reader.expect(r"of\b", "'of'")
             if reader.text.startswith("copy", reader.position):
                 copy = names.lookup(r"copy\d+", copies, "copy")
-                kernels.of_copy[copy] = self._kernel(name, {}, [])[0]
+                kernels.of_copy[copy] = self._kernel(name, {})
                 continue
             start = reader.position
             group = names.lookup(r"n\d+(?:\.\d+)?", self.nodes, "node")
@@ -49,14 +49,23 @@ class KernelReader:
                 reader.fail("only a group has a kernel", start)
             if reader.accept(r"by rows\b"):
                 rows = reader.read_list("(", ")", lambda: reader.expect(r"[ij]\d+", "a loop"))
-                kernels.in_rows[group] = self._kernel(name, self.group_loops[group], rows)
+                if reader.text.startswith("(", reader.position):
+                    kernel = self._kernel(name, self.group_loops[group])
+                else:
+                    kernel = kernels.of_group[group]
+                kernels.in_rows[group] = kernel, self._rows(kernel, rows)
             else:
-                kernels.of_group[group] = self._kernel(name, self.group_loops[group], [])[0]
+                kernels.of_group[group] = self._kernel(name, self.group_loops[group])
 
-    def _kernel(
-        self, name: str, loops: dict[str, Loop], rows: list[str]
-    ) -> tuple[Kernel, tuple[Loop, ...]]:
-        """A kernel, and those of its loops that go through rows."""
+    def _rows(self, kernel: Kernel, rows: list[str]) -> tuple[Loop, ...]:
+        """The loops of a kernel that go through rows."""
+        known = self.loops[kernel]
+        for row in rows:
+            if row not in known:
+                self.reader.fail(f"the kernel has no loop {row}")
+        return tuple(known[row] for row in rows)
+
+    def _kernel(self, name: str, loops: dict[str, Loop]) -> Kernel:
         reader, names = self.reader, self.names
         names.loops, names.short = dict(loops), {}
         arrays: list[tuple[object, bool]] = []
@@ -80,10 +89,7 @@ class KernelReader:
             kernel.stages.append(self._stage(kernel.entries))
         self.known[name], self.loops[kernel] = kernel, names.loops
         names.short = None
-        missing = [row for row in rows if row not in names.loops]
-        if missing:
-            reader.fail(f"the kernel has no loop {missing[0]}")
-        return kernel, tuple(names.loops[row] for row in rows)
+        return kernel
 
     def _argument(
         self, arrays: list[tuple[object, bool]], offsets: list[int], arguments: list[Value]

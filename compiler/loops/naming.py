@@ -130,7 +130,9 @@ def _name_kernels(names: Names, kernels: Kernels) -> None:
         ("j", (*kernels.of_group.values(), *in_rows)),
         ("i", kernels.of_copy.values()),
     ):
-        for kernel in built:
+        for kernel in dict.fromkeys(built):
+            if kernel in names.kernels:
+                continue
             names.kernels[kernel] = f"k{len(names.kernels)}"
             own = [loop for loop in loops_of_kernel(kernel) if loop not in names.loops]
             names.own_loops[kernel] = own

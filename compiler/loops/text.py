@@ -245,7 +245,11 @@ class _Writer:
         for group, kernel in built.of_group.items():
             yield from self._kernel(kernel, nodes[group])
         for group, (kernel, rows) in built.in_rows.items():
-            yield from self._kernel(kernel, f"{nodes[group]} by rows {self._loops(rows)}")
+            subject = f"{nodes[group]} by rows {self._loops(rows)}"
+            if built.of_group.get(group) is kernel:
+                yield f"{self.names.kernels[kernel]} of {subject}"
+            else:
+                yield from self._kernel(kernel, subject)
         for copy, kernel in built.of_copy.items():
             yield from self._kernel(kernel, copies[copy])
 

@@ -133,10 +133,10 @@ def _verify_position(
     if reach is None or storage in strided:
         return
     bytes = storage.bytes if isinstance(storage, Buffer) else itemsize
-    if isinstance(bytes, int) and kernel.offsets:
-        bytes -= kernel.offsets[array]
-    if isinstance(bytes, int) and not 0 <= reach[0] <= reach[1] < bytes // itemsize:
-        what = f"from {reach[0]} to {reach[1]} of p{array}, which has {bytes // itemsize}"
+    start = kernel.offsets[array] // itemsize if kernel.offsets else 0
+    first, last = reach[0] + start, reach[1] + start
+    if isinstance(bytes, int) and not 0 <= first <= last < bytes // itemsize:
+        what = f"from {first} to {last} of p{array}, which has {bytes // itemsize}"
         raise Fault(f"reads or writes elements {what}", kernel)
 
 

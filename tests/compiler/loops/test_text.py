@@ -13,7 +13,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import weft as wf
@@ -75,7 +75,12 @@ def test_program_survives_text(name: str) -> None:
     assert_survives_text(SAMPLES[name].start())
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(
+    deadline=None,
+    max_examples=25,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # to shrink such programs takes minutes
+)
 @given(st.randoms(use_true_random=False), st.integers(1, 25), st.sampled_from([None, 0, 1, 7, 33]))
 def test_random_program_survives_text(random: Random, steps: int, n: int | None) -> None:
     assert_survives_text(LoopProgram(random_graph(random, steps, ALL, n), 32))

@@ -92,6 +92,10 @@ FAULTS = {
         *("build_kernels", "elementwise_chain", "load p0[j0]", "load p0[2*j0]"),
         "k0: reads or writes elements from 0 to 254 of p0, which has 128",
     ),
+    "behind the array": (
+        *("build_kernels", "concatenate_in_pieces", "b2 + 128 out", "b2 + 144 out"),
+        "k2: reads or writes elements from 36 to 43 of p1, which has 40",
+    ),
     "before the array": (
         *("build_kernels", "elementwise_chain", "p2[j0]:", "p2[j0 + -1]:"),
         "k0: reads or writes elements from -1 to 126 of p2",
