@@ -10,7 +10,7 @@ copies ops into another place instead (`inline`, `clone`), through their type ru
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.build import Builder
@@ -28,6 +28,13 @@ What a visit emits goes into the new region, before the op's place and at its lo
 """
 
 EditRegion = Callable[[Region], Region]
+
+
+class Replaced(Protocol):
+    """What knows the values that stand for old ones: an editor, or a rewriter."""
+
+    def value(self, value: Value, /) -> Value:
+        """What stands for an old value."""
 
 
 class Editor:

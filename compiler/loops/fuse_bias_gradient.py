@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from weft.compiler.ir import dtypes
-from weft.compiler.ir.edit import Rewriter
+from weft.compiler.ir.edit import Replaced
 from weft.compiler.ir.graph import Graph, Op, Region, Result, Value
 from weft.compiler.loops.inline_products import is_widened
 from weft.compiler.ops.contraction import dot_general, dot_general_sums, matrix_shape
@@ -35,7 +35,7 @@ class BiasGradientLimits:
 
 LIMITS: Final = BiasGradientLimits()
 
-Rule: TypeAlias = Callable[[Op, Rewriter], Sequence[Value] | None]
+Rule: TypeAlias = Callable[[Op, Replaced], Sequence[Value] | None]
 
 
 def fuse_bias_gradients(graph: Graph) -> Rule:
@@ -45,7 +45,7 @@ def fuse_bias_gradients(graph: Graph) -> Rule:
         partners |= _partners(region)
     made: dict[Op, Value] = {}
 
-    def rule(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+    def rule(op: Op, replaced: Replaced) -> Sequence[Value] | None:
         if op in made:
             return [made.pop(op)]
         if op not in partners:
@@ -53,7 +53,7 @@ def fuse_bias_gradients(graph: Graph) -> Rule:
         partner = partners[op]
         product = op if op.definition is dot_general else partner
         axes = {name: product.attributes[name] for name in ("lhs_contract", "rhs_contract")}
-        both = dot_general_sums.emit(*[rewriter.value(x) for x in product.operands], **axes)
+        both = dot_general_sums.emit(*[replaced.value(x) for x in product.operands], **axes)
         own, made[partner] = both if product is op else reversed(both)
         return [own]
 

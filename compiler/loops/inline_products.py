@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from weft.compiler.ir import dtypes
-from weft.compiler.ir.edit import Rewriter, rebuild
+from weft.compiler.ir.edit import Replaced, rebuild
 from weft.compiler.ir.graph import Graph, Op, Result, Value
 from weft.compiler.loops import maps
 from weft.compiler.loops.estimates import is_far_smaller, leaves
@@ -36,7 +36,7 @@ def spread_products(graph: Graph) -> Graph:
     return rebuild(graph, inline_outer_product)
 
 
-def inline_outer_product(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+def inline_outer_product(op: Op, replaced: Replaced) -> Sequence[Value] | None:
     """The rule for one op."""
     if op.definition is not dot_general or op.attributes["lhs_batch"]:
         return None
@@ -45,7 +45,7 @@ def inline_outer_product(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
     if op.attributes["dtype"] not in (None, op.operands[0].type.dtype):
         return None
     if not op.attributes["lhs_contract"]:
-        return [_outer_product(op, [rewriter.value(operand) for operand in op.operands])]
+        return [_outer_product(op, [replaced.value(operand) for operand in op.operands])]
     if sorted(x.type.rank for x in op.operands) != [1, 2]:
         return None
     left, right = op.operands
@@ -53,18 +53,18 @@ def inline_outer_product(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
     contract = op.attributes["lhs_contract" if matrix is left else "rhs_contract"]
     if not _is_made_of_little(matrix):
         return None
-    factor = broadcast(rewriter.value(vector), shape=matrix.type.shape, dims=contract)
-    return [reduce_sum(mul(rewriter.value(matrix), factor), axes=contract)]
+    factor = broadcast(replaced.value(vector), shape=matrix.type.shape, dims=contract)
+    return [reduce_sum(mul(replaced.value(matrix), factor), axes=contract)]
 
 
-def narrow_product(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+def narrow_product(op: Op, replaced: Replaced) -> Sequence[Value] | None:
     """The rule for a product of operands that were widened, both from the same dtype."""
     if op.definition is not dot_general:
         return None
     sources = [_widened(operand) for operand in op.operands]
     if None in sources or len({source.type.dtype for source in sources if source}) != 1:
         return None
-    left, right = [rewriter.value(source) for source in sources if source is not None]
+    left, right = [replaced.value(source) for source in sources if source is not None]
     attributes = {**op.attributes, "dtype": op.results[0].type.dtype}
     return [dot_general(left, right, **attributes)]
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Size
-from weft.compiler.ir.edit import Rewriter
+from weft.compiler.ir.edit import Replaced, Rewriter
 from weft.compiler.ir.graph import Op, Parameter, Region, Value
 from weft.compiler.ops.contraction import dot_general, matrix_shape
 from weft.compiler.ops.control import scan
@@ -35,7 +35,7 @@ class PrepackLimits:
 LIMITS: Final = PrepackLimits()
 
 
-def prepack_weights(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+def prepack_weights(op: Op, replaced: Replaced) -> Sequence[Value] | None:
     """The rule for a scan: products with transposed weights, which become constants of it."""
     if op.definition is not scan or not _is_long(op.attributes["length"]):
         return None
@@ -44,7 +44,7 @@ def prepack_weights(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
     turned = _turned(body, set(body.parameters[:count]))
     if not turned:
         return None
-    given = [rewriter.value(operand) for operand in op.operands]
+    given = [replaced.value(operand) for operand in op.operands]
     place = {parameter: number for number, parameter in enumerate(body.parameters)}
     added = [transpose(given[place[weight]], permutation=(1, 0)) for weight in turned]
     operands = [*given[:count], *added, *given[count:]]

@@ -7,15 +7,31 @@ pass knows of; each is tried on every op, the first that applies wins.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from weft.compiler.ir.edit import Rewriter, clone, rebuild
-from weft.compiler.ir.graph import Graph, Op, Value
+from weft.compiler.ir.edit import (
+    Editor,
+    Replaced,
+    Rewriter,
+    clone,
+    rebuild,
+    with_operands,
+    with_region,
+)
+from weft.compiler.ir.graph import Graph, Op, Region, Value
 from weft.compiler.ir.opdef import Trait
-from weft.compiler.loops.fuse_bias_gradient import fuse_bias_gradients
+from weft.compiler.loops.fuse_bias_gradient import Rule, fuse_bias_gradients
 from weft.compiler.loops.inline_products import inline_outer_product, narrow_product
 from weft.compiler.loops.prepack_weights import prepack_weights
 from weft.compiler.loops.split_scatters import split_scatter
+from weft.compiler.ops.contraction import dot_general
+from weft.compiler.ops.control import scan
+from weft.compiler.ops.indexing import scatter
+from weft.compiler.ops.reduction import reduce_sum
 from weft.compiler.ops.regions import inline_here
+
+# The ops that a rule may replace; all others are passed by.
+ROOTS: Final = (dot_general, reduce_sum, scatter, scan)
 
 
 def specialise(graph: Graph) -> Graph:
@@ -23,16 +39,38 @@ def specialise(graph: Graph) -> Graph:
     graph = without_calls(graph)
     fuse_bias = fuse_bias_gradients(graph)
 
-    def rule(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+    def rule(op: Op, replaced: Replaced) -> Sequence[Value] | None:
         return (
-            fuse_bias(op, rewriter)
-            or inline_outer_product(op, rewriter)
-            or narrow_product(op, rewriter)
-            or split_scatter(op, rewriter)
-            or prepack_weights(op, rewriter)
+            fuse_bias(op, replaced)
+            or inline_outer_product(op, replaced)
+            or narrow_product(op, replaced)
+            or split_scatter(op, replaced)
+            or prepack_weights(op, replaced)
         )
 
-    return with_own_regions(rebuild(graph, rule))
+    return with_own_regions(with_region(graph, _specialised(graph.region, rule)))
+
+
+def _specialised(region: Region, rule: Rule) -> Region:
+    """A region whose ops a rule has replaced. It sees the ops as they were: what it decides does
+    not depend on what it has replaced before.
+    """
+    editor = Editor(region)
+    is_changed = False
+    with editor.builder.active():
+        for op in region.ops:
+            regions = tuple([_specialised(inner, rule) for inner in op.regions])
+            seen = op if regions == op.regions else with_operands(op, op.operands, regions)
+            editor.builder.location = op.location
+            replacement = rule(seen, editor) if op.definition in ROOTS else None
+            if replacement is not None:
+                editor.replace(op, replacement)
+                is_changed = True
+                continue
+            current = editor.current(op, regions)
+            is_changed = is_changed or current is not op
+            editor.keep(op, current)
+    return editor.region(region.results) if is_changed else region
 
 
 def with_own_regions(graph: Graph) -> Graph:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from weft.compiler.ir.build import constant
-from weft.compiler.ir.edit import Rewriter, rebuild
+from weft.compiler.ir.edit import Replaced, rebuild
 from weft.compiler.ir.graph import Graph, Op, Value
 from weft.compiler.ops.arithmetic import add
 from weft.compiler.ops.indexing import scatter
@@ -43,7 +43,7 @@ def share_scatters(graph: Graph) -> Graph:
     return rebuild(graph, split_scatter)
 
 
-def split_scatter(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
+def split_scatter(op: Op, replaced: Replaced) -> Sequence[Value] | None:
     """The rule for one op."""
     if (
         op.definition is not scatter
@@ -60,7 +60,7 @@ def split_scatter(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
         return None
     dtype = operand.type.dtype
     zero = constant(np.zeros((), dtype.numpy), dtype)
-    rows = [reshape(rewriter.value(v), shape=(parts, count // parts)) for v in (updates, *indices)]
+    rows = [reshape(replaced.value(v), shape=(parts, count // parts)) for v in (updates, *indices)]
     summed = scatter(
         broadcast(zero, shape=(parts, *operand.type.shape), dims=()),
         *rows,
@@ -69,4 +69,4 @@ def split_scatter(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
         batch_dims=1,
         mode=op.attributes["mode"],
     )
-    return [add(rewriter.value(operand), reduce_sum(summed, axes=(0,)))]
+    return [add(replaced.value(operand), reduce_sum(summed, axes=(0,)))]
