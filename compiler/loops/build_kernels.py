@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from weft.compiler.ir.graph import Constant, Op, Value
@@ -90,8 +90,7 @@ def _build_region(plan: RegionPlan, kernels: Kernels) -> None:
             if isinstance(each, FusionGroup):
                 loops = rows_of(plan.fusion, chain.rows, made, each)
                 assert loops is not None
-                # A kernel of its own, as it may run another way than the group's.
-                kernel, rows = collapse(replace(built[each]), loops)
+                kernel, rows = collapse(built[each], loops)
                 kernels.in_rows[each] = rebase(kernel), rows
                 made += each.targets
             else:
