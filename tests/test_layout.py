@@ -20,6 +20,9 @@ SOURCES = sorted(
     path.relative_to(ROOT) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")
 )
 
+# What all of the backend may import.
+LOWERED = ("compiler.ir", "compiler.ops", "compiler.abi", "compiler.artifact")
+
 # What each part may import of Weft, besides itself. A new part needs a line here.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "compiler.record": (),
@@ -37,13 +40,46 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "compiler.rewrite",
     ),
     "compiler.loops": ("compiler.ir", "compiler.ops"),
-    "compiler.lower": (
-        "compiler.ir",
-        "compiler.ops",
-        "compiler.loops",
-        "compiler.abi",
-        "compiler.artifact",
+    "compiler.lower.choice": (),
+    "compiler.lower.llvm.target": (),
+    "compiler.lower.llvm.emit": (*LOWERED, "compiler.lower.choice", "compiler.lower.llvm.target"),
+    "compiler.lower.llvm.linkage": (*LOWERED, "compiler.lower.llvm.emit"),
+    "compiler.lower.llvm.machine": ("compiler.lower.llvm.target",),
+    "compiler.lower.llvm.math": (*LOWERED, "compiler.lower.llvm.emit"),
+    "compiler.lower.llvm.scalar": (
+        *LOWERED,
+        "compiler.lower.scalar_form",
+        "compiler.lower.llvm.emit",
+        "compiler.lower.llvm.math",
     ),
+    "compiler.lower.llvm.support": (*LOWERED, "compiler.lower.llvm.emit"),
+    "compiler.lower.llvm.kernels": (
+        *LOWERED,
+        "compiler.loops",
+        "compiler.lower.llvm.emit",
+        "compiler.lower.llvm.scalar",
+    ),
+    "compiler.lower.llvm.routines": (
+        *LOWERED,
+        "compiler.lower.choice",
+        "compiler.lower.llvm.target",
+        "compiler.lower.llvm.emit",
+        "compiler.lower.llvm.math",
+        "compiler.lower.llvm.scalar",
+        "compiler.lower.llvm.linkage",
+    ),
+    "compiler.lower.llvm.program": (
+        *LOWERED,
+        "compiler.loops",
+        "compiler.lower.choice",
+        "compiler.lower.llvm.target",
+        "compiler.lower.llvm.emit",
+        "compiler.lower.llvm.scalar",
+        "compiler.lower.llvm.kernels",
+        "compiler.lower.llvm.routines",
+        "compiler.lower.llvm.linkage",
+    ),
+    "compiler.lower": (*LOWERED, "compiler.loops"),
     "runtime": ("compiler.abi", "compiler.artifact"),
     # The front ends, each on those above it. Room is left, by name, for `optim` (on numpy, as nn),
     # `interop.<library>` (on compiler.ir, compiler.ops and tracing) and `tools` (on inspect).
