@@ -34,6 +34,14 @@ def take(f: Function, run: V, bytes: V) -> V:
     return pointer
 
 
+def require(f: Function, run: V, pointer: V, bytes: V) -> None:
+    """Return, as where there is no memory, if memory from elsewhere is null."""
+    f.has_exit = True
+    with f.when(pointer.eq(0)):
+        _note(f, run, bytes)
+    _leave_if(f, pointer.eq(0))
+
+
 def give_back(f: Function, pointer: V) -> None:
     """Free memory, or nothing if the pointer is null; its slot holds nothing from now on."""
     for slot in f.held:
@@ -77,9 +85,14 @@ def _define(module: Module) -> None:
     rounded = (bytes + (2 * _ALIGNMENT - 1)) & -_ALIGNMENT
     pointer = f.call(ALLOCATE, PTR, [f.const(_ALIGNMENT, I64), rounded])
     with f.when(pointer.eq(0)):
-        slot = f.element(run, I64, int(Run.ERROR))
-        with f.when(f.load(slot, I64).eq(0)):
-            f.store(f.const(Failed.WORKSPACE_MEMORY, I64), slot)
-            f.store(bytes, f.element(run, I64, int(Run.DETAIL1)))
-        f.store(f.const(1, I64), f.element(run, I64, int(Run.STOP)))
+        _note(f, run, bytes)
     f.ret(pointer)
+
+
+def _note(f: Function, run: V, bytes: V) -> None:
+    """Let a run fail for want of so many bytes, unless it has failed before."""
+    slot = f.element(run, I64, int(Run.ERROR))
+    with f.when(f.load(slot, I64).eq(0)):
+        f.store(f.const(Failed.WORKSPACE_MEMORY, I64), slot)
+        f.store(bytes, f.element(run, I64, int(Run.DETAIL1)))
+    f.store(f.const(1, I64), f.element(run, I64, int(Run.STOP)))

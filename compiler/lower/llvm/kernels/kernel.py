@@ -78,6 +78,13 @@ class KernelCode:
         self._emit_run()
 
     @property
+    def takes_memory(self) -> bool:
+        """Whether it takes memory from the heap, and may find none."""
+        names = (self.name, f"{self.name}.run", f"{self.name}.finish")
+        functions = self.module.functions
+        return any(functions[name].held for name in names if name in functions)
+
+    @property
     def tiling(self) -> ReductionPlan | None:
         return self.schedule.tiling
 

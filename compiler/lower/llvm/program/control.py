@@ -12,7 +12,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.loops.estimates import bytes_of
 from weft.compiler.loops.memory import ControlPlan
-from weft.compiler.lower.llvm.emit import atomics
+from weft.compiler.lower.llvm.emit import atomics, workspace
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V, Variable
@@ -324,11 +324,18 @@ class _Record:
     def __init__(self, code: RegionCode, step: Value) -> None:
         self.code = code
         self.bytes = code.sizes.value(bytes_of(step))
-        self.pointer = code.f.variable(code.f.call("malloc", PTR, [self.bytes + 64]))
+        size = self.bytes + 64
+        pointer = code.f.call("malloc", PTR, [size])
+        workspace.require(code.f, code.run, pointer, size)
+        self.pointer = code.f.variable(pointer)
 
     def grow(self, capacity: V) -> None:
+        f, held = self.code.f, self.pointer.get()
         size = capacity * self.bytes + 64
-        grown = self.code.f.call("realloc", PTR, [self.pointer.get(), size])
+        grown = f.call("realloc", PTR, [held, size])
+        with f.when(grown.eq(0)):
+            f.call("free", VOID, [held])
+        workspace.require(f, self.code.run, grown, size)
         self.pointer.set(grown)
 
     def at(self, step: V) -> V:

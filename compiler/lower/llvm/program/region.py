@@ -284,6 +284,8 @@ class RegionCode:
         """Call a kernel."""
         code = self.program.kernel(self.schedule.case_of[kernel])
         self.f.call(f"{code.name}.run", VOID, [self.run, *self._passed(kernel, code)])
+        if code.takes_memory:
+            self.env.leave_without_memory(self.f)
 
     def _passed(self, kernel: Kernel, code: KernelCode) -> list[V]:
         """What a kernel is given, whose code may have been written for an equal one."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from weft.compiler.ir.graph import Constant, Parameter, Value
 from weft.compiler.loops.arena import Buffer
 from weft.compiler.loops.group import Node, OpaqueNode
+from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, V
@@ -54,6 +55,8 @@ def emit_sections(program: ProgramCode, f: Function, tables: Sequence[V]) -> Non
             code.emit_results()
         g.ret()
         f.call(name, VOID, [*tables, passed])
+        if g.held or g.has_exit:
+            workspace.leave_if_failed(f, tables[0])
 
 
 def _divided(program: ProgramCode) -> Iterator[list[Node]]:
