@@ -428,7 +428,7 @@ class _Fuser:
             if len(group.entries) > LIMITS.entries // 2 or group.outer is None:
                 continue
             own = self._reduced(op, result, group.outer, group.reduce_loops[kind[1]])
-            if self._siblings.shares(own, group) and not self._would_wait_for_itself(result, group):
+            if not self._would_wait_for_itself(result, group) and self._siblings.shares(own, group):
                 return group
         return None
 

@@ -125,9 +125,9 @@ def lower_to_loops(
 
 
 def _write(program: LoopProgram, directory: Path, name: str) -> None:
-    folder = directory / f"{program.graph.name}-loops"
+    folder = directory / f"{program.graph.name}-{program.graph.content_hash()[:8]}-loops"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.weft").write_text(program.text(), encoding="utf-8")
+    (folder / f"{name}.loops").write_text(program.text(locations=True), encoding="utf-8")
 
 
 @functools.cache

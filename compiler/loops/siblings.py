@@ -49,6 +49,7 @@ class ReductionIndex:
         self._number: dict[FusionGroup, int] = {}
         self._kind: dict[FusionGroup, Kind] = {}
         self._values: dict[FusionGroup, set[Value]] = {}
+        self._wanted: dict[FusionGroup, set[Ref]] = {}
         self._users: dict[tuple[Kind, Value], dict[FusionGroup, None]] = {}
         self._stale: dict[Kind, dict[FusionGroup, None]] = {}
 
@@ -74,13 +75,14 @@ class ReductionIndex:
         return sorted(found, key=self._number.__getitem__)
 
     def shares(self, body: Ref, group: FusionGroup) -> bool:
-        """Whether a group wants something costly, at the same place, that a value is made of."""
-        shared = made_of([body]) & made_of(reversed(group.wanted))
-        return any(self.is_costly(ref.value) for ref in shared)
+        """Whether a candidate wants something costly, at the same place, that a value is made of."""
+        wanted = self._wanted[group]
+        return any(ref in wanted for ref in made_of([body]) if self.is_costly(ref.value))
 
     def _refresh(self, kind: Kind) -> None:
         for group in self._stale.pop(kind, {}):
-            values = self._costly(reversed(group.wanted))
+            self._wanted[group] = made_of(reversed(group.wanted))
+            values = {ref.value for ref in self._wanted[group] if self.is_costly(ref.value)}
             for value in self._values[group] - values:
                 del self._users[kind, value][group]
             for value in values - self._values[group]:

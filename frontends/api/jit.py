@@ -29,11 +29,11 @@ class CompiledFunction(Dispatcher):
     """
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """The program for these arguments, for reading: graph, kernels, LLVM text, assembly."""
+        """The program for these arguments, for reading: its loops, kernels, LLVM text, assembly."""
         from weft.frontends.inspect.report import lowered
 
         item = self._specialise(self.signature.take_apart(args, kwargs))
-        return lowered(item.graph, self._code(item))
+        return lowered(self._code(item))
 
     def memory(self, *args: Any, **kwargs: Any) -> Memory:
         """The bytes that the program for these arguments needs, and what is alive at the peak."""
@@ -110,13 +110,18 @@ class CompiledFunction(Dispatcher):
         return "\n".join(lines)
 
     def passes(self) -> str:
-        """A report on what passes did to every compiled version."""
+        """A report on what passes and the steps to the loop program did to every compiled version;
+        one that was found on disk took no such steps.
+        """
         if not self._cache:
             return f"{self.signature.name} has not been compiled yet: call it first."
-        return "\n".join(
-            str(item.report or f"{self.signature.name}: no passes ran")
-            for item in self._cache.values()
-        )
+        lines: list[str] = []
+        for item in self._cache.values():
+            lines.append(str(item.report or f"{self.signature.name}: no passes ran"))
+            loops = getattr(item.program, "report", None)  # the reference evaluator has none
+            if loops is not None:
+                lines.append(str(loops))
+        return "\n".join(lines)
 
     def _trace(self, call: Call) -> TracedFunction:
         from weft.frontends.eager.anywhere import start_trace

@@ -16,6 +16,7 @@ from weft.frontends.tracing.arguments import Call
 from weft.runtime.program import Program
 
 if TYPE_CHECKING:
+    from weft.compiler.loops.pipeline import LoopReport
     from weft.compiler.lower.llvm.program.module import ProgramCode
 
 Array = np.ndarray[Any, Any]
@@ -42,6 +43,10 @@ class Tiered:
     @property
     def code(self) -> ProgramCode:
         return self.native.code
+
+    @property
+    def report(self) -> LoopReport | None:
+        return self.native.report
 
     def wait(self) -> None:
         """Return once native code is there."""

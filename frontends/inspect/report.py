@@ -21,6 +21,7 @@ from weft.compiler.passes.layout.channels import layout_changes
 from weft.compiler.record import record
 
 if TYPE_CHECKING:
+    from weft.compiler.loops.program import LoopProgram
     from weft.compiler.lower.llvm.program.module import ProgramCode
 
 
@@ -65,13 +66,20 @@ class Kernel:
 
 @record
 class Lowered:
-    """A compiled version of a function, for reading: the graph after all passes, the kernels, the
-    whole program as LLVM text and as assembly.
+    """A compiled version of a function, for reading: the loop program, its kernels, the whole of it
+    as LLVM text and as assembly.
     """
 
-    graph: Graph
+    loops: LoopProgram
     kernels: tuple[Kernel, ...]
     _program: _Text
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that is compiled: after all passes, in the forms that kernels and routines
+        have.
+        """
+        return self.loops.graph
 
     @property
     def llvm(self) -> str:
@@ -85,7 +93,7 @@ class Lowered:
         return "\n\n".join([str(self.graph), *map(str, self.kernels)])
 
 
-def lowered(graph: Graph, code: ProgramCode) -> Lowered:
+def lowered(code: ProgramCode) -> Lowered:
     """The views of a program."""
     kernels = []
     program = _Text(code.module.text())
@@ -98,7 +106,7 @@ def lowered(graph: Graph, code: ProgramCode) -> Lowered:
         text = kernel_text(emitted.kernel)
         lanes = emitted.schedule.lanes
         kernels.append(Kernel(emitted.name, text, "\n".join(functions), lanes, program))
-    return Lowered(graph, tuple(kernels), program)
+    return Lowered(code.program, tuple(kernels), program)
 
 
 # --- memory -------------------------------------------------------------------------------------

@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 import weft as wf
+from weft.compiler.loops.parse import parse_program
+from weft.compiler.loops.pipeline import COLUMN
+from weft.compiler.lower.llvm.program.module import emit_program
 
 Array = np.ndarray[Any, Any]
 HERE = Path(__file__).name
@@ -108,6 +111,23 @@ def test_lowered_forms_of_a_program() -> None:
     assert "entry:" in made.assembly
     assert str(made).startswith("weft 1\ngraph @layer")
     assert first.text in str(made)
+
+
+def test_lowered_loops_are_what_is_compiled() -> None:
+    made = wf.jit(layer).lower(X, W)
+    assert made.graph is made.loops.graph
+    text = made.loops.text(locations=True, embed_constants=True)
+    assert emit_program(parse_program(text)).module.text() == made.llvm
+
+
+def test_passes_show_the_steps_to_the_loop_program() -> None:
+    f = wf.jit(layer)
+    f(X, W)
+    f.lower(X, W)  # a program that was found on disk took no steps
+    shown = f.passes()
+    places = [shown.index(f"   {step.name} ") for step in COLUMN]
+    assert places == sorted(places)
+    assert "nodes, 0 refusals" in shown
 
 
 def test_equal_kernels_are_emitted_once() -> None:

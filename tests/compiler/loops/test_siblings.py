@@ -1,0 +1,68 @@
+"""Which reductions share work: found through the index as by comparing each with all others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft.compiler.ir.graph import Result
+from weft.compiler.ir.index.affine import Loop, over
+from weft.compiler.ir.index.expression import Ref
+from weft.compiler.loops.fuse import fuse
+from weft.compiler.loops.group import FusionGroup
+from weft.compiler.loops.siblings import MOST_SEARCHED, ReductionIndex, made_of
+
+
+def groups(function: Any, *specs: str) -> list[FusionGroup]:
+    graph = wf.trace(function)(*[wf.spec(text) for text in specs])
+    return [node for node in fuse(graph.region).nodes if isinstance(node, FusionGroup)]
+
+
+def test_reductions_of_one_costly_value_are_one_kernel() -> None:
+    def function(x: Any) -> Any:
+        e = np.exp(x)
+        return e.sum(0), (e * x).sum(0), (e + 1).max(0)
+
+    assert len(groups(function, "f32[100, 64]")) == 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(lambda x: (np.exp(x).sum(0), np.sin(x).sum(0)), id="nothing costly in common"),
+        pytest.param(lambda x: (np.exp(x).sum(0), np.exp(x[:50]).sum(0)), id="other lengths"),
+    ],
+)
+def test_other_reductions_stay_apart(function: Any) -> None:
+    assert len(groups(function, "f32[100, 64]")) == 2
+
+
+def test_index_finds_groups_by_what_they_came_to_want() -> None:
+    graph = wf.trace(lambda x: np.exp(np.sin(x)))(wf.spec("f32[8]"))
+    sine, exponential = [op.results[0] for op in graph.ops]
+    loop = Loop(8)
+    place = over((loop,))
+    index = ReductionIndex(lambda value: isinstance(value, Result))
+    group = FusionGroup((loop,))
+    kind = ((), (8,))
+    index.add(kind, group)
+    assert index.candidates(kind, Ref(exponential, place)) == []
+    group.wanted[Ref(sine, place)] = None
+    index.changed(group)
+    assert index.candidates(kind, Ref(exponential, place)) == [group]
+    assert index.candidates(((), (9,)), Ref(exponential, place)) == []
+    assert index.shares(Ref(exponential, place), group)
+
+
+def test_search_ends_after_a_fixed_number_of_values() -> None:
+    def deep(x: Any) -> Any:
+        for _ in range(200):
+            x = np.sin(x)
+        return x
+
+    graph = wf.trace(deep)(wf.spec("f32[8]"))
+    found = made_of([Ref(graph.results[0], over((Loop(8),)))])
+    assert len(found) == MOST_SEARCHED
