@@ -75,7 +75,7 @@ class ReductionIndex:
         return sorted(found, key=self._number.__getitem__)
 
     def shares(self, body: Ref, group: FusionGroup) -> bool:
-        """Whether a candidate wants something costly, at the same place, that a value is made of."""
+        """Whether a candidate wants something costly that a value is made of, at the same place."""
         wanted = self._wanted[group]
         return any(ref in wanted for ref in made_of([body]) if self.is_costly(ref.value))
 
