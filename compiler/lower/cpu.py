@@ -39,7 +39,7 @@ def loops(
     """The graph as a loop program for this machine. `strides` tells how parameters lie in memory
     that are not row-major; `donated` which results may be written over which parameters.
     """
-    from weft.compiler.lower.llvm.machine import host
+    from weft.compiler.lower.llvm.target import host
 
     symbolic = {number: _symbolic(number, kinds) for number, kinds in (strides or {}).items()}
     return lower_to_loops(graph, host().vector_bytes, symbolic, donated, verify=verify)

@@ -182,7 +182,7 @@ def _shared_key(name: str) -> str | None:
 def _texts(name: str) -> tuple[list[str], list[str], list[str]]:
     """The LLVM texts of shared code, the functions that it is known by, and those it needs."""
     from weft.compiler.lower.llvm import linkage
-    from weft.compiler.lower.llvm.machine import host
+    from weft.compiler.lower.llvm.target import host
 
     if name == STUB:
         from weft.compiler.lower.llvm.support.stub import stub_text

@@ -65,7 +65,7 @@ def measured() -> Products:
 
 def machine() -> str:
     """What tells machines apart."""
-    from weft.compiler.lower.llvm.machine import host
+    from weft.compiler.lower.llvm.target import host
 
     return host().key
 

@@ -163,7 +163,7 @@ def environment() -> tuple[str, ...] | None:
     """What code depends on beside the function; None if that cannot be told."""
     import llvmlite
 
-    from weft.compiler.lower.llvm.machine import host
+    from weft.compiler.lower.llvm.target import host
 
     sources = purity.weft_sources()
     if sources is None:

@@ -105,7 +105,7 @@ def test_second_process_does_not_run_the_function(run: Runner) -> None:
     assert not {name for name in modules if name.startswith("weft.compiler.ops")}
     assert not {name for name in modules if name.startswith("weft.compiler.passes")}
     emitters = {name for name in modules if name.startswith("weft.compiler.lower.llvm.")}
-    assert emitters == {"weft.compiler.lower.llvm.machine"}
+    assert emitters == {"weft.compiler.lower.llvm.target"}
 
 
 @pytest.mark.parametrize(
