@@ -23,6 +23,7 @@ from weft.compiler.ops import control
 
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.program.module import ProgramCode
+    from weft.compiler.lower.llvm.target import Target
 
 Array = np.ndarray[Any, Any]
 # Element strides of a parameter that is not row-major: 0 and 1 are known, None at run time only.
@@ -48,12 +49,14 @@ def loops(
 def lower(
     program: LoopProgram,
     compile_texts: Callable[[Sequence[str]], Sequence[bytes]],
+    target: Target | None = None,
     *,
     is_timed: bool = False,
     products: Products | None = None,
     most_parts: int = 1,
 ) -> tuple[Artifact, ProgramCode]:
-    """The program as machine code made by `compile_texts`, and what was emitted, for inspection.
+    """The program as machine code made by `compile_texts` for a machine, this one unless told, and
+    what was emitted, for inspection.
 
     `products` tells how matrices are to be multiplied; `most_parts` how many texts the code may be
     divided into; a timed program counts the time of each node.
@@ -62,7 +65,7 @@ def lower(
     from weft.compiler.lower.llvm.program.module import emit_program
 
     try:
-        code = emit_program(program, is_timed=is_timed, products=products)
+        code = emit_program(program, target, is_timed=is_timed, products=products)
     except LoweringError as error:
         raise explained(error, "cpu") from None
     graph = program.graph

@@ -34,6 +34,7 @@ from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
 from weft.compiler.lower.llvm.kernels.kernel import KernelCode
 from weft.compiler.lower.llvm.program.region import RegionCode
 from weft.compiler.lower.llvm.program.sections import emit_sections, is_long
+from weft.compiler.lower.llvm.target import Target
 from weft.compiler.record import record
 
 Array = np.ndarray[Any, Any]
@@ -218,11 +219,15 @@ class ProgramCode:
 
 
 def emit_program(
-    program: LoopProgram, *, is_timed: bool = False, products: Products | None = None
+    program: LoopProgram,
+    target: Target | None = None,
+    *,
+    is_timed: bool = False,
+    products: Products | None = None,
 ) -> ProgramCode:
-    """The LLVM module of a loop program, and what goes with it. A timed program counts the time of
-    each node; `products` says how matrices are multiplied.
+    """The LLVM module of a loop program for a machine, this one unless told, and what goes with it.
+    A timed program counts the time of each node; `products` says how matrices are multiplied.
     """
-    code = ProgramCode(program, is_timed, products or Products())
+    code = ProgramCode(program, is_timed, products or Products(), Module(target))
     code.emit()
     return code

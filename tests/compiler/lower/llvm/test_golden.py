@@ -20,8 +20,7 @@ import weft as wf
 from tests.compiler.lower.llvm.golden_programs import PROGRAMS, Program
 from weft.compiler.ir import dims
 from weft.compiler.loops.pipeline import lower_to_loops
-from weft.compiler.lower.llvm.emit.function import Module
-from weft.compiler.lower.llvm.program.module import ProgramCode
+from weft.compiler.lower.llvm.program.module import emit_program
 from weft.compiler.lower.llvm.target import Caches, Target, host
 from weft.compiler.passes.pipeline import optimise
 
@@ -41,9 +40,7 @@ def emitted(program: Program) -> str:
         for number, kinds in program.strides.items()
     }
     loops, _ = lower_to_loops(optimise(graph)[0], TARGET.vector_bytes, strides, verify=True)
-    code = ProgramCode(loops, module=Module(TARGET))
-    code.emit()
-    return code.module.text()
+    return emit_program(loops, TARGET).module.text()
 
 
 def folded(text: str) -> Iterator[str]:
