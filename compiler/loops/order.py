@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from heapq import heapify, heappop, heappush
+from collections.abc import Sequence
+from heapq import heappop, heappush
 from itertools import pairwise
 
 from weft.compiler.ir.graph import Op, Result, Value
-from weft.compiler.ir.walk import has_effect
+from weft.compiler.ir.walk import has_effect, topological_order
 from weft.compiler.loops.fusion import Fusion
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
 from weft.compiler.loops.row_fusion import ConsumerChain, fuse_rows
@@ -68,35 +68,13 @@ class _Waits:
 
     def by_program(self) -> list[Node]:
         """Of the nodes that are ready, the first in program order."""
-        return self._ordered(self.sources, self.readers, self.first)
+        return topological_order(self.sources, self.first.__getitem__)
 
     def late(self) -> list[Node]:
         """Every node as late as its readers allow, so that nothing is computed long before it
         is read.
         """
-        backwards = {node: -place for node, place in self.first.items()}
-        return self._ordered(self.readers, self.sources, backwards)[::-1]
-
-    def _ordered(
-        self,
-        before: Mapping[Node, Mapping[Node, None]],
-        after: Mapping[Node, Mapping[Node, None]],
-        places: Mapping[Node, int],
-    ) -> list[Node]:
-        waiting = {node: len(before[node]) for node in self.nodes}
-        numbers = {node: number for number, node in enumerate(self.nodes)}
-        ready = [(places[node], numbers[node], node) for node in self.nodes if not waiting[node]]
-        heapify(ready)
-        done: list[Node] = []
-        while ready:
-            _, _, node = heappop(ready)
-            done.append(node)
-            for other in after[node]:
-                waiting[other] -= 1
-                if not waiting[other]:
-                    heappush(ready, (places[other], numbers[other], other))
-        assert len(done) == len(self.nodes), "kernels wait for each other"
-        return done
+        return topological_order(self.readers, lambda node: -self.first[node])[::-1]
 
     def by_memory(self) -> list[Node]:
         """Of the nodes that are ready, the one that frees the most and writes the least.

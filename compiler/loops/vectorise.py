@@ -70,7 +70,9 @@ def vectorise(kernel: Kernel, vector_bits: int) -> VectorPlan:
     lanes = base * _unroll(kernel.weight, extent, base) if along or chosen else 0
     lanes = lanes if lanes > 1 else 0
     tile = _tile(kernel, chosen)
-    block = max(LIMITS.tile_block if tile is not None else LIMITS.block, lanes)
+    block = LIMITS.tile_block if tile is not None else LIMITS.block
+    # Few steps in a work item if each has loops of its own inside.
+    block = max(lanes, 1) if kernel.inner else max(block, lanes)
     squares = tile is not None and base > 1 and _goes_by_squares(kernel, chosen, tile)
     lanes = base if squares else lanes
     vector = chosen if chosen is not None else along.get(hot)

@@ -20,7 +20,7 @@ from weft.compiler.ir.errors import WeftError
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Constant, Graph, Op, Parameter, Region, Value
 from weft.compiler.ir.types import type_of
-from weft.compiler.ir.walk import has_effect
+from weft.compiler.ir.walk import live_ops
 from weft.frontends.numpy.array import start_trace
 from weft.frontends.tracing.trace import Tracer
 
@@ -113,14 +113,10 @@ class Recording:
 
 def _graph_of(parameters: Sequence[Parameter], ops: Sequence[Op], results: list[Value]) -> Graph:
     """What the results need, and no more: the same structure whatever else was recorded."""
-    needed: set[Value] = set(results)
-    kept: list[Op] = []
-    for op in reversed(ops):
-        if any(result in needed for result in op.results) or has_effect(op):
-            kept.append(op)
-            needed.update(op.operands)
+    kept = tuple(live_ops(ops, results))
+    needed = {*results, *(operand for op in kept for operand in op.operands)}
     inputs = tuple([parameter for parameter in parameters if parameter in needed])
-    return Graph("eager", Region(inputs, tuple(reversed(kept)), tuple(results)))
+    return Graph("eager", Region(inputs, kept, tuple(results)))
 
 
 # --- programs -----------------------------------------------------------------------------------

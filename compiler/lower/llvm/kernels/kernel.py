@@ -193,7 +193,7 @@ class KernelCode:
     @property
     def block(self) -> int:
         """Steps of the vector loop in a unit: few if every one has loops of its own inside."""
-        return self.schedule.lanes if self.kernel.inner else self.schedule.block
+        return self.schedule.block
 
 
 def _blocks(f: Function, size: Operand, block: int) -> Operand:
