@@ -15,6 +15,7 @@ not as objects because that is several times faster, and compile time is what us
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,8 @@ _COMPARE: Final = {
     "gt": ("ogt", "sgt", "ugt"),
     "ge": ("oge", "sge", "uge"),
 }
+
+_ARITHMETIC: Final = re.compile(r"= (?:fadd|fsub|fmul|fdiv) ")
 
 
 class Function:
@@ -76,6 +79,11 @@ class Function:
         self._lines: list[str] = []
         self._count = 0
         self._block = "entry"
+
+    @property
+    def has_arithmetic(self) -> bool:
+        """Whether it adds or multiplies floats itself."""
+        return any(_ARITHMETIC.search(line) for line in self._lines)
 
     # --- text ---
 

@@ -18,8 +18,8 @@ INLINED: Final = "alwaysinline"
 # outgrows the instruction cache (measured on loops with 60 sines), or takes long to compile.
 MOST_INLINED: Final = (32, 256)
 # Code that runs once per kernel is not optimised in modules of more lines than this, where it took
-# a quarter of LLVM's time.
-LARGE: Final = 1000
+# a quarter of LLVM's time. A seventh of the lines looks whether there was memory.
+LARGE: Final = 1150
 UNOPTIMISED: Final = "noinline optnone"
 
 LEAST_LINES: Final = 600  # of a part: less is compiled in no time

@@ -429,6 +429,8 @@ class RegionCode:
             task, data = held[len(call.values) :]
             follower = Follower(task, data, parts=parts)
         self._write_routine(f, run, name, call, held[: len(call.values)], sizes, follower=follower)
+        # What LLVM contracts in it must not depend on how long the module is, see `settle`.
+        f.is_glue = not f.has_arithmetic
 
     def _define_rows(self, name: str, call: _RoutineCall, rows: Size) -> None:
         parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
