@@ -122,7 +122,7 @@ def test_jit_runs_the_default_passes_unless_told_not_to() -> None:
     assert "log(1 + exp(x)) 1" in optimised.passes()
     plain = wf.jit(function, optimise=False)
     assert np.isinf(plain(x)[2])
-    assert plain.passes() == "function: no passes ran"
+    assert plain.passes().startswith("function: no passes ran\n")
 
 
 def test_own_passes_run_among_the_default_ones() -> None:
