@@ -193,9 +193,10 @@ def _slice_of_slice(op: Op) -> Value | None:
         start, limit = op.attributes["starts"][axis], op.attributes["limits"][axis]
         if step != 1 and not (isinstance(start, int) and isinstance(limit, int)):
             return None
-        starts.append(first + start * step)
+        # What is empty begins where the first slice does: steps from its end may leave the array.
         is_empty = step != 1 and start == limit
-        limits.append(first + (start * step if is_empty else (limit - 1) * step + 1))
+        starts.append(first if is_empty else first + start * step)
+        limits.append(first if is_empty else first + (limit - 1) * step + 1)
         strides.append(step * op.attributes["strides"][axis])
     return slice_(inner.operands[0], starts=starts, limits=limits, strides=strides)
 
