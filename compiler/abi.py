@@ -26,6 +26,7 @@ class Run(IntEnum):
     POOL = 10  # address of the thread pool's state; 0: everything runs on the caller's thread
     INSIDE = 11  # not 0 while a parallel region of this call runs
     SHARED = 12  # address of the runtime's own table, see `Shared`
+    ARENA_BYTES = 13  # of the memory for intermediate values and for what nodes work in
 
 
 RUN_WORDS: Final = 16

@@ -15,7 +15,7 @@ from weft.runtime import signatures, symbols
 from weft.runtime.native import Library
 from weft.runtime.stub import Caller, Record, no_arena_memory, words
 
-_BYTES = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+_BYTES = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 _HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
 
@@ -76,7 +76,7 @@ class NativeProgram:
             targets,
             release=native.is_long,
             parallel=native.is_parallel,
-            arena_bytes=self._arena_bytes(ctypes.addressof(numbers)),
+            arena_bytes=self._arena_bytes,
             host=0 if self._host is None else self._host.address,
         )
         if record[Run.ERROR] or record[Run.STOP]:

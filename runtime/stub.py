@@ -118,7 +118,7 @@ class Caller:
         them. `on_error` raises what a run record tells of. `release` lets other Python threads run
         meanwhile: for long programs, and for those whose parallel tasks call back into Python.
         `parallel` is for programs with parallel regions. The arena's size is a number, or the
-        address of size(numbers). `keep` lives as long as the builtin: what holds the program's
+        address of size(run, numbers). `keep` lives as long as the builtin: what holds the program's
         code.
         """
         encoder = Encoder(signature)
@@ -190,11 +190,13 @@ class Caller:
         *,
         release: bool,
         parallel: bool,
-        arena_bytes: int,
+        arena_bytes: int | Callable[[int, int], int],
         host: int = 0,
         program: int = 0,
     ) -> Array:
-        """Call an entry with tables of words; returns the run record."""
+        """Call an entry with tables of words; returns the run record. The arena's size is a number,
+        or a function of the run record and the numbers.
+        """
         record = np.zeros(abi.RUN_WORDS, np.int64)
         record[Run.THREADS] = 1
         if parallel:
@@ -202,9 +204,12 @@ class Caller:
             record[Run.POOL] = self.pool.address
         record[Run.POLL], record[Run.SHARED] = self.poll, self._shared.ctypes.data
         record[Run.HOST], record[Run.PROGRAM] = host, program
-        arena = self.memory.new(max(arena_bytes, 1))
+        size = arena_bytes
+        if not isinstance(size, int):
+            size = size(record.ctypes.data, ctypes.addressof(numbers))
+        arena = self.memory.new(max(size, 1))
         if arena is None:
-            record[Run.ERROR], record[Run.DETAIL1] = abi.Failed.ARENA_MEMORY, arena_bytes
+            record[Run.ERROR], record[Run.DETAIL1] = abi.Failed.ARENA_MEMORY, size
         else:
             try:
                 flags = _flags(release=release, parallel=parallel)

@@ -10,11 +10,10 @@ from typing import Final
 
 import numpy as np
 
-from weft.compiler.ir import dims
+from weft.compiler.ir.alignment import aligned
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Value
 
-ALIGNMENT: Final = 64
 _NO_GAP: Final = np.iinfo(np.int64).max
 
 
@@ -34,13 +33,6 @@ class Buffer:
     value: Value
     offset: Size = 0
     held: list[Value] = field(default_factory=list)
-
-
-def aligned(size: Size) -> Size:
-    """A size rounded up to the alignment."""
-    if isinstance(size, int):
-        return -(-size // ALIGNMENT) * ALIGNMENT
-    return dims.floor_divide(size + (ALIGNMENT - 1), ALIGNMENT) * ALIGNMENT
 
 
 def assign_offsets(buffers: Sequence[Buffer]) -> Size:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from weft.compiler.ir import dtypes
-from weft.compiler.ir.edit import Replaced, rebuild
-from weft.compiler.ir.graph import Graph, Op, Result, Value
+from weft.compiler.ir.edit import Replaced
+from weft.compiler.ir.graph import Op, Result, Value
 from weft.compiler.loops import maps
 from weft.compiler.loops.estimates import is_far_smaller, leaves
 from weft.compiler.ops.arithmetic import mul
@@ -29,11 +29,6 @@ WIDENED: Final = frozenset(
         (dtypes.u8, dtypes.i32),
     ]
 )
-
-
-def spread_products(graph: Graph) -> Graph:
-    """The graph with such products written as elementwise ones, summed up where need be."""
-    return rebuild(graph, inline_outer_product)
 
 
 def inline_outer_product(op: Op, replaced: Replaced) -> Sequence[Value] | None:

@@ -17,7 +17,6 @@ from weft.compiler.ir.opdef import Trait
 from weft.compiler.ir.walk import has_effect
 from weft.compiler.loops import maps
 from weft.compiler.loops.costs import own_cost
-from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.record import record
 
 
@@ -57,16 +56,6 @@ def steps_at_once(op: Op) -> int | None:
     if steps < LIMITS.few_steps and step > LIMITS.long_step:
         return None
     return max(math.ceil(LIMITS.task / step), 1)
-
-
-def frame_of_thread(plan: RegionPlan) -> Size:
-    """The memory that each further thread needs for intermediate values of its steps."""
-    most: Size = 0
-    for op, control in plan.controls.items():
-        is_shared = steps_at_once(op) is not None
-        for body in control.bodies:
-            most = dims.maximum(most, body.bytes if is_shared else frame_of_thread(body))
-    return most
 
 
 def step_cost(region: Region) -> float:

@@ -24,6 +24,7 @@ from weft.compiler.loops.plan_memory import plan_memory
 from weft.compiler.loops.program import LoopProgram
 from weft.compiler.loops.schedule import schedule
 from weft.compiler.loops.specialise import specialise
+from weft.compiler.loops.workspace import RoutineBytes, no_bytes
 from weft.compiler.record import record
 
 
@@ -65,9 +66,9 @@ def _build_kernels(program: LoopProgram) -> LoopProgram:
 
 def _schedule(program: LoopProgram) -> LoopProgram:
     assert program.kernels is not None
-    return replace(
-        program, schedule=schedule(program.plan, program.kernels, program.vector_bytes * 8)
-    )
+    vector_bits, routine_bytes = program.vector_bytes * 8, program.routine_bytes
+    made = schedule(program.plan, program.kernels, vector_bits, routine_bytes=routine_bytes)
+    return replace(program, schedule=made)
 
 
 COLUMN: Final[tuple[Step, ...]] = (
@@ -100,17 +101,20 @@ def lower_to_loops(
     strides: Mapping[int, tuple[Size, ...]] | None = None,
     donated: Mapping[int, int] | None = None,
     *,
+    routine_bytes: RoutineBytes = no_bytes,
     verify: bool = False,
     dump: str | os.PathLike[str] | None = None,
 ) -> tuple[LoopProgram, LoopReport]:
     """The graph as a loop program for vectors of this width, and a report of the steps.
 
     `strides` gives the strides of parameters that are not row-major, by number; `donated` which
-    results may be written over which parameters. `verify` checks the program after every step;
-    `dump` (or the environment variable WEFT_DUMP) is a directory to which it is written as text
-    after every step.
+    results may be written over which parameters; `routine_bytes` what the target's routines work
+    in. `verify` checks the program after every step; `dump` (or the environment variable WEFT_DUMP)
+    is a directory to which it is written as text after every step.
     """
-    program = LoopProgram(graph, vector_bytes, dict(strides or {}), dict(donated or {}))
+    program = LoopProgram(
+        graph, vector_bytes, dict(strides or {}), dict(donated or {}), routine_bytes
+    )
     steps: list[tuple[str, float, str]] = []
     directory = dump if dump is not None else _dump_from_environment()
     for number, step in enumerate(COLUMN):

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from weft.compiler.ir import dims
+from weft.compiler.ir.alignment import aligned
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.graph import Constant, Op, Parameter, Region, Result, Value
 from weft.compiler.ir.index.affine import row_major, total
-from weft.compiler.loops.arena import Buffer, aligned, assign_offsets
+from weft.compiler.loops.arena import Buffer, assign_offsets
 from weft.compiler.loops.estimates import bytes_of as bytes_of
 from weft.compiler.loops.fusion import Fusion
 from weft.compiler.loops.group import (
@@ -28,6 +29,7 @@ from weft.compiler.loops.group import (
 from weft.compiler.loops.kernel import Layout
 from weft.compiler.loops.memory import ControlPlan, Copy, Purpose, RegionPlan
 from weft.compiler.loops.order import Order
+from weft.compiler.loops.parallel import steps_at_once
 from weft.compiler.loops.row_fusion import contract_of
 
 
@@ -401,7 +403,7 @@ class _Planner:
         offset: Size,
     ) -> None:
         frame: Size = 0
-        for each in bodies:
+        for each in bodies if steps_at_once(op) is None else ():  # threads have frames of their own
             frame = dims.maximum(frame, each.bytes)
         made = ControlPlan(bodies, _carry_of(op)[1], spare, offset, offset + frame)
         if made.bytes != 0:

@@ -17,16 +17,20 @@ from weft.compiler.loops.fusion import Fusion
 from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.order import Order
 from weft.compiler.loops.schedule import Schedule
+from weft.compiler.loops.workspace import RoutineBytes, no_bytes
 
 
 @dataclass(eq=False, slots=True)
 class LoopProgram:
-    """A program as far as it is decided; each step of the column fills in one field."""
+    """A program as far as it is decided; each step of the column fills in one field. Of its target
+    it knows the width of vectors, and what routines work in.
+    """
 
     graph: Graph
     vector_bytes: int
     strides: Mapping[int, tuple[Size, ...]] = field(default_factory=dict)
     donated: Mapping[int, int] = field(default_factory=dict)
+    routine_bytes: RoutineBytes = no_bytes
     fusions: Mapping[Region, Fusion] = field(default_factory=dict)
     orders: Mapping[Region, Order] = field(default_factory=dict)
     memory: RegionPlan | None = None
@@ -69,7 +73,8 @@ class LoopProgram:
                 return f"{len(self.kernels.of_group)} kernels, {len(self.kernels.of_copy)} copies"
             case _:
                 made = self.scheduled
-                return f"{len(made.cases)} distinct kernels, {len(made.inlined)} in line"
+                kernels = f"{len(made.cases)} distinct kernels, {len(made.inlined)} in line"
+                return f"{kernels}, workspace of {made.workspace_bytes} bytes"
 
     def text(self, *, locations: bool = False, embed_constants: bool = False) -> str:
         """The program as text, as far as it is made, which `parse_program` reads back.

@@ -11,11 +11,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from weft.compiler.ir.alignment import ALIGNMENT
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Result, Value
 from weft.compiler.ir.index.affine import Loop
 from weft.compiler.ir.index.expression import Ref
-from weft.compiler.loops.arena import ALIGNMENT, Buffer
+from weft.compiler.loops.arena import Buffer
 from weft.compiler.loops.build_kernels import Kernels
 from weft.compiler.loops.costs import own_cost
 from weft.compiler.loops.estimates import bytes_of
@@ -26,6 +27,7 @@ from weft.compiler.loops.memory import ControlPlan, Copy, RegionPlan
 from weft.compiler.loops.parallel import steps_at_once
 from weft.compiler.loops.row_fusion import ConsumerChain, rows_name
 from weft.compiler.loops.vectorise import VectorPlan, vectorise
+from weft.compiler.loops.workspace import RoutineBytes, no_bytes, plan_workspace
 from weft.compiler.record import record
 
 
@@ -83,7 +85,8 @@ class Schedule:
     kernel is called as; kernels that are in `inlined` are written where they stand. `stack` has the
     buffers and `stack_carries` the carries of loops that are on the stack; `chains` what runs row
     by row with a product, and `by_rows` how each such node is described; `parallel` how many steps
-    of a loop a thread takes at a time.
+    of a loop a thread takes at a time. `workspace` has the bytes that nodes work in beside their
+    arrays, `workspace_bytes` those of the whole program.
     """
 
     cases: dict[str, KernelCase] = field(default_factory=dict)
@@ -94,15 +97,25 @@ class Schedule:
     chains: dict[OpaqueNode, TaskChain] = field(default_factory=dict)
     by_rows: dict[Node, str] = field(default_factory=dict)
     parallel: dict[Op, int] = field(default_factory=dict)
+    workspace: dict[Node, Size] = field(default_factory=dict)
+    workspace_bytes: Size = 0
 
 
 def schedule(
-    plan: RegionPlan, kernels: Kernels, vector_bits: int, limits: InlineLimits | None = None
+    plan: RegionPlan,
+    kernels: Kernels,
+    vector_bits: int,
+    limits: InlineLimits | None = None,
+    routine_bytes: RoutineBytes = no_bytes,
 ) -> Schedule:
-    """The schedule of a planned program whose kernels are built, for vectors of this width."""
+    """The schedule of a planned program whose kernels are built, for vectors of this width.
+    `routine_bytes` says what a target's routines work in.
+    """
     scheduler = _Scheduler(kernels, vector_bits, limits or InlineLimits())
     scheduler.region(plan, is_repeated=False)
-    return scheduler.schedule
+    made = scheduler.schedule
+    made.workspace, made.workspace_bytes = plan_workspace(plan, kernels, made, routine_bytes)
+    return made
 
 
 class _Scheduler:

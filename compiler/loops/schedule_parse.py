@@ -65,6 +65,8 @@ class ScheduleReader:
             op = names.op()
             self._word("by")
             schedule.parallel[op] = names.integer()
+        elif reader.accept(r"workspace\b"):
+            schedule.workspace_bytes = reader.read_size()
         else:
             self._node_line()
 
@@ -84,7 +86,10 @@ class ScheduleReader:
         if reader.accept(r"runs\b"):
             self.schedule.by_rows[node] = TEXT.read(reader)
             return
-        reader.expect(r"feeds\b", "'runs' or 'feeds'")
+        if reader.accept(r"works in\b"):
+            self.schedule.workspace[node] = reader.read_size()
+            return
+        reader.expect(r"feeds\b", "'runs', 'feeds' or 'works in'")
         rows, parts = self.names.rows()
         if not isinstance(node, OpaqueNode):
             reader.fail("only an op feeds rows to others", start)

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from weft.compiler.ir.build import constant
-from weft.compiler.ir.edit import Replaced, rebuild
-from weft.compiler.ir.graph import Graph, Op, Value
+from weft.compiler.ir.edit import Replaced
+from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ops.arithmetic import add
 from weft.compiler.ops.indexing import scatter
 from weft.compiler.ops.reduction import reduce_sum
@@ -36,11 +36,6 @@ class ScatterLimits:
 
 
 LIMITS: Final = ScatterLimits()
-
-
-def share_scatters(graph: Graph) -> Graph:
-    """The graph with such sums written in parts."""
-    return rebuild(graph, split_scatter)
 
 
 def split_scatter(op: Op, replaced: Replaced) -> Sequence[Value] | None:

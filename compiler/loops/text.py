@@ -333,6 +333,10 @@ class _Writer:
             yield f"{names.nodes[node]} runs {TEXT.format(how)}"
         for op, grain in schedule.parallel.items():
             yield f"parallel {self._op(op)} by {grain}"
+        for node, bytes in schedule.workspace.items():
+            yield f"{names.nodes[node]} works in {bytes}"
+        if schedule.workspace_bytes != 0:
+            yield f"workspace {schedule.workspace_bytes}"
 
     def _case(self, case: KernelCase) -> Iterator[str]:
         vectors = case.vectors

@@ -5,11 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import TYPE_CHECKING
 
+from weft.compiler.ir.alignment import ALIGNMENT
 from weft.compiler.ir.graph import Op, Value
-from weft.compiler.loops.arena import ALIGNMENT, Buffer
+from weft.compiler.loops.arena import Buffer
 from weft.compiler.loops.fault import Fault
 from weft.compiler.loops.group import Node, OpaqueNode, targets_of
 from weft.compiler.loops.memory import ControlPlan, RegionPlan
+from weft.compiler.loops.parallel import steps_at_once
 
 if TYPE_CHECKING:
     from weft.compiler.loops.program import LoopProgram
@@ -131,7 +133,8 @@ def _verify_control(node: OpaqueNode, op: Op, control: ControlPlan, position: in
     if [body.region for body in control.bodies] != list(op.regions):
         raise Fault("has memory for other regions than its own", node)
     needed = [control.frame, *(body.bytes for body in control.bodies), control.bytes]
-    if all(isinstance(size, int) for size in needed):
+    has_frame = steps_at_once(op) is None  # or else each of its threads has one
+    if has_frame and all(isinstance(size, int) for size in needed):
         if max(body.bytes for body in control.bodies) + control.frame > control.bytes:
             raise Fault("has too little memory for its regions", node)
     if not set(control.spare) <= set(range(control.carried)):

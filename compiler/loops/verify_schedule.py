@@ -13,6 +13,7 @@ from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.naming import groups_of
 from weft.compiler.loops.reduction_tiling import ReductionPlan
 from weft.compiler.loops.schedule import KernelCase, Schedule, TaskChain
+from weft.compiler.loops.workspace import kernel_memory
 
 if TYPE_CHECKING:
     from weft.compiler.loops.program import LoopProgram
@@ -35,6 +36,28 @@ def verify_schedule(program: LoopProgram) -> None:
         _verify_runs(program, plan, schedule)
         _verify_chains(plan, schedule)
         _verify_controls(plan, schedule)
+    _verify_workspace(program, program.plan, schedule)
+
+
+def _verify_workspace(program: LoopProgram, plan: RegionPlan, schedule: Schedule) -> None:
+    """Kernels have what they work in, and the program has what each of its nodes needs; steps that
+    run at once have what they need in the frames of their threads.
+    """
+    assert program.kernels is not None
+    total = schedule.workspace_bytes
+    for node in plan.nodes:
+        bytes = schedule.workspace.get(node, 0)
+        if dims.maximum(bytes, total) != total:
+            raise Fault(f"works in {bytes} bytes, and the program has {total}", node)
+        case = None
+        if isinstance(node, FusionGroup) and node not in schedule.by_rows:
+            case = schedule.case_of.get(program.kernels.of_group[node])
+        if case is not None and bytes != kernel_memory(case.kernel, case.vectors).bytes():
+            raise Fault(f"works in {bytes} bytes, which is not what its kernel needs", node)
+        if isinstance(node, OpaqueNode) and node.op not in schedule.parallel:
+            control = plan.controls.get(node.op)
+            for body in () if control is None else control.bodies:
+                _verify_workspace(program, body, schedule)
 
 
 def _verify_runs(program: LoopProgram, plan: RegionPlan, schedule: Schedule) -> None:

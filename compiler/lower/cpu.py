@@ -17,6 +17,7 @@ from weft.compiler.ir.graph import Graph, Op
 from weft.compiler.ir.opdef import Trait
 from weft.compiler.loops.pipeline import LoopReport, lower_to_loops
 from weft.compiler.loops.program import LoopProgram
+from weft.compiler.loops.workspace import RoutineBytes
 from weft.compiler.lower.backends import explained
 from weft.compiler.lower.choice import Products
 from weft.compiler.ops import control
@@ -35,15 +36,44 @@ def loops(
     strides: Mapping[int, Strides] | None = None,
     donated: Mapping[int, int] | None = None,
     *,
+    products: Products | None = None,
     verify: bool = False,
 ) -> tuple[LoopProgram, LoopReport]:
     """The graph as a loop program for this machine. `strides` tells how parameters lie in memory
-    that are not row-major; `donated` which results may be written over which parameters.
+    that are not row-major; `donated` which results may be written over which parameters; `products`
+    how matrices are to be multiplied.
     """
     from weft.compiler.lower.llvm.target import host
 
+    target = host()
     symbolic = {number: _symbolic(number, kinds) for number, kinds in (strides or {}).items()}
-    return lower_to_loops(graph, host().vector_bytes, symbolic, donated, verify=verify)
+    return lower_to_loops(
+        graph,
+        target.vector_bytes,
+        symbolic,
+        donated,
+        routine_bytes=routine_bytes(target, products),
+        verify=verify,
+    )
+
+
+def routine_bytes(target: Target, products: Products | None = None) -> RoutineBytes:
+    """What routines work in on a machine."""
+    from weft.compiler.lower.llvm import routines
+
+    known: dict[object, Size] = {}
+
+    def bytes_of(op: Op, strides: Sequence[tuple[Size, ...]], threads: Size) -> Size:
+        if not routines.has_routine(op.name):
+            return 0
+        types = tuple(value.type for value in (*op.operands, *op.results))
+        key = (op.definition, tuple(op.attributes.items()), types, tuple(strides), threads)
+        if key not in known:
+            call = routines.Planned(op, strides, target, threads, products or Products())
+            known[key] = routines.scratch_bytes(call)
+        return known[key]
+
+    return bytes_of
 
 
 def lower(

@@ -40,7 +40,7 @@ class CompiledFunction(Dispatcher):
         from weft.frontends.inspect.report import memory_of
 
         item = self._specialise(self.signature.take_apart(args, kwargs))
-        return memory_of(item.graph, self._code(item))
+        return memory_of(item.graph, self._code(item), self._threads)
 
     def profile(self, *args: Any, calls: int = 5, **kwargs: Any) -> Profile:
         """Where the time of a call with these arguments goes: kernel by kernel, the longest first.

@@ -109,7 +109,9 @@ class CpuProgram:
         from weft.compiler.lower import cpu
 
         with gc_paused():
-            program, report = cpu.loops(self.graph, dict(key), self.donated)
+            program, report = cpu.loops(
+                self.graph, dict(key), self.donated, products=self._products
+            )
             artifact, code = cpu.lower(
                 program,
                 compile_texts,

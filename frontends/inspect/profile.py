@@ -74,7 +74,7 @@ def profile(
     from weft.frontends.driver.machine_code import caller, compile_texts, support
     from weft.runtime.program import NativeProgram
 
-    loops, _ = cpu.loops(graph, donated=donated)
+    loops, _ = cpu.loops(graph, donated=donated, products=products)
     artifact, code = cpu.lower(loops, compile_texts, is_timed=True, products=products)
     cycles = (ctypes.c_int64 * max(len(code.clocks), 1))()
     address = ctypes.addressof(cycles)

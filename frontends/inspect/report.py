@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from weft.compiler.ir import dims
+from weft.compiler.ir.alignment import aligned
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Graph, Op, Result, Value
 from weft.compiler.ir.location import Location
@@ -15,10 +17,12 @@ from weft.compiler.loops.arena import Buffer, largest_live_set
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
 from weft.compiler.loops.kernel_text import kernel_text
 from weft.compiler.loops.memory import RegionPlan
-from weft.compiler.loops.parallel import frame_of_thread, steps_at_once
+from weft.compiler.loops.parallel import steps_at_once
+from weft.compiler.loops.workspace import THREADS
 from weft.compiler.ops.contraction import dot_general, dot_general_sums
 from weft.compiler.passes.layout.channels import layout_changes
 from weft.compiler.record import record
+from weft.runtime.threads import get_num_threads
 
 if TYPE_CHECKING:
     from weft.compiler.loops.program import LoopProgram
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 
 
 LARGE_CONSTANT_BYTES: Final = 1 << 20
+_SHOWN_WORKING: Final = 5  # nodes whose working memory is shown
 
 
 class _Text:
@@ -127,11 +132,23 @@ class Alive:
 
 
 @record
+class Working:
+    """What an op or a kernel works in while it runs: packed operands, rows of its threads, ..."""
+
+    bytes: Size
+    node: str
+
+    def __str__(self) -> str:
+        return f"{_amount(self.bytes):>12}  {self.node}"
+
+
+@record
 class Memory:
     """Bytes of a program: `peak` of intermediate values, the `lower_bound` that no plan could be
     below (0 where sizes are known only at run time), what is `alive` then, and arguments and
-    results. Where steps of a loop run on several threads at once, each further thread needs
-    `per_thread` more.
+    results. Nodes that run work in `workspace` more, one after the other, on so many `threads`;
+    `working` tells what each needs, the most first. `unplanned` has what takes memory of a size
+    that is known only while the program runs.
     """
 
     peak: Size
@@ -139,7 +156,15 @@ class Memory:
     alive: tuple[Alive, ...]
     arguments: Size
     results: Size
-    per_thread: Size = 0
+    workspace: Size
+    threads: int
+    working: tuple[Working, ...]
+    unplanned: tuple[str, ...]
+
+    @property
+    def total(self) -> Size:
+        """What a call takes beside arguments and results, in one piece."""
+        return self.peak + self.workspace
 
     def __str__(self) -> str:
         lines = [
@@ -148,24 +173,48 @@ class Memory:
             f"arguments {_amount(self.arguments)}, results {_amount(self.results)}",
             *[f"  {item}" for item in self.alive],
         ]
-        if self.per_thread != 0:
-            lines.insert(1, f"each thread after the first: {_amount(self.per_thread)} more")
+        if self.workspace != 0:
+            lines.append(f"to work in, with {self.threads} threads: {_amount(self.workspace)}")
+            lines += [f"  {item}" for item in self.working[:_SHOWN_WORKING]]
+        lines += [f"known only at run time: memory of {item}" for item in self.unplanned]
         return "\n".join(lines)
 
 
-def memory_of(graph: Graph, code: ProgramCode) -> Memory:
-    """The memory that a program's plan takes."""
+def memory_of(graph: Graph, code: ProgramCode, most_threads: int | None = None) -> Memory:
+    """The memory that a program's plan takes in a run on as many threads as it may use now."""
+    allowed = most_threads or get_num_threads()
+    threads = allowed if code.has_parallel_code else 1
     alive = largest_live_set(code.plan.temporaries)
-    bound = sum(int(-(-buffer.bytes // 64) * 64) for buffer in alive)
+    bound = sum(int(aligned(buffer.bytes)) for buffer in alive)
     shown = sorted(alive, key=lambda buffer: -int(buffer.bytes))
+
+    def known(bytes: Size) -> Size:
+        return dims.substitute(bytes, {THREADS: threads})
+
+    working = [
+        Working(known(bytes), node_lines(node, code.ways)[0])
+        for node, bytes in code.schedule.workspace.items()
+    ]
+    working.sort(key=lambda item: item.bytes if isinstance(item.bytes, int) else 0, reverse=True)
     return Memory(
         code.plan.bytes,
         bound,
         tuple(_alive(buffer) for buffer in shown),
         _bytes(graph.parameters),
         _bytes(graph.results),
-        frame_of_thread(code.plan),
+        known(code.schedule.workspace_bytes),
+        threads,
+        tuple(working),
+        tuple(_unplanned(code.plan)),
     )
+
+
+def _unplanned(plan: RegionPlan) -> Iterator[str]:
+    """What takes memory that no plan knows."""
+    for region in plan.all_regions():
+        for buffer in region.buffers:
+            if buffer.kind == "late":
+                yield str(_alive(buffer)).strip()
 
 
 def _alive(buffer: Buffer) -> Alive:
@@ -205,7 +254,7 @@ def explanation(code: ProgramCode) -> list[str]:
     memory = memory_of(code.graph, code)
     lines.append(
         f"  memory: {_amount(memory.peak)} of intermediate values, at least "
-        f"{_amount(memory.lower_bound)}"
+        f"{_amount(memory.lower_bound)}, and {_amount(memory.workspace)} to work in"
     )
     return lines
 

@@ -273,7 +273,8 @@ def test_arena_is_aligned_memory(bytes: int) -> None:
 
 
 def test_arena_of_a_size_that_is_computed() -> None:
-    size = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(lambda numbers: words(numbers, 1)[0])
+    type = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+    size = type(lambda run, numbers: words(numbers, 1)[0])
     signature = Signature((ArrayOf(F32, ("n",)),), (), (Symbol("n"),))
 
     def use(run: int, data: int, numbers: int, results: int, arena: int) -> None:

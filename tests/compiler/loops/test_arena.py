@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.compiler.ir import dims
+from weft.compiler.ir.alignment import aligned
 from weft.compiler.ir.graph import Parameter
 from weft.compiler.ir.reader import parse_type
-from weft.compiler.loops.arena import Buffer, aligned, assign_offsets
+from weft.compiler.loops.arena import Buffer, assign_offsets
 
 VALUE = Parameter(parse_type("f64[1]"))
 LIVES = st.tuples(st.integers(0, 400), st.integers(0, 12), st.integers(0, 12))

@@ -247,6 +247,10 @@ def test_memory_and_explanation_tell_of_threads() -> None:
     x = RANDOM.normal(size=(8, 100, 100))
     f(x)
     memory = f.memory(x)
-    assert int(memory.per_thread) >= 100 * 100 * 8
-    assert "each thread after the first" in str(memory)
+    with wf.threads(3):
+        more = f.memory(x)
+    assert more.threads == 3
+    assert int(more.workspace) >= 3 * 100 * 100 * 8
+    assert int(more.total) - int(more.peak) == int(more.workspace)
+    assert f"with {memory.threads} threads" in str(memory)
     assert "8 steps, several at once" in str(f.explain())

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import weft as wf
 from tests.compiler.loops.test_fuse import planned
+from weft.compiler.ir.alignment import aligned
 from weft.compiler.ir.graph import Parameter
 from weft.compiler.ir.reader import parse_type
-from weft.compiler.loops.arena import Buffer, aligned, assign_offsets, largest_live_set
+from weft.compiler.loops.arena import Buffer, assign_offsets, largest_live_set
 from weft.frontends.tracing import tree
 
 VALUE = Parameter(parse_type("f64[1]"))

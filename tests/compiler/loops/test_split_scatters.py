@@ -9,7 +9,8 @@ import pytest
 
 import weft as wf
 import weft.numpy as wnp
-from weft.compiler.loops.split_scatters import LIMITS, share_scatters
+from weft.compiler.loops.specialise import specialise
+from weft.compiler.loops.split_scatters import LIMITS
 
 
 def totals(index: Any, values: Any) -> Any:
@@ -24,7 +25,7 @@ def data(count: int) -> tuple[Any, Any]:
 def test_many_updates_are_summed_in_parts() -> None:
     index, values = data(LIMITS.updates)
     graph = wf.trace(totals)(index, values)
-    assert [op.name for op in share_scatters(graph).ops if op.name == "reduce_sum"]
+    assert [op.name for op in specialise(graph).ops if op.name == "reduce_sum"]
     expected = np.bincount(index, values, 50)
     for count in (1, 2, 3):
         with wf.threads(count):
@@ -35,7 +36,7 @@ def test_many_updates_are_summed_in_parts() -> None:
 def test_few_updates_or_uneven_ones_stay_as_they_are(count: int) -> None:
     index, values = data(count)
     graph = wf.trace(totals)(index, values)
-    assert share_scatters(graph) is graph
+    assert specialise(graph) is graph
     np.testing.assert_array_equal(wf.jit(totals)(index, values), np.bincount(index, values, 50))
 
 
@@ -44,4 +45,4 @@ def test_many_places_stay_as_they_are() -> None:
         return wnp.zeros(LIMITS.places + 1).at[index].add(values)
 
     graph = wf.trace(wide)(*data(LIMITS.updates))
-    assert share_scatters(graph) is graph
+    assert specialise(graph) is graph

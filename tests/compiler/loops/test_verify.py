@@ -152,6 +152,14 @@ FAULTS = {
         *("schedule", "strided_parameter_with_copy", "k3 as kernel1", "k3 as kernel2"),
         "k3: is called as kernel2, which computes something else",
     ),
+    "too little to work in": (
+        *("schedule", "softmax", "\n  workspace ", "\n  workspace 1 // 2 * "),
+        "and the program has 0",
+    ),
+    "a kernel with too little to work in": (
+        *("schedule", "full_reduction_in_parts", "n0 works in ", "n0 works in 1 // 2 * "),
+        "which is not what its kernel needs",
+    ),
     "steps that carry at once": (
         *("schedule", "carry_in_place", "schedule {\n", "schedule {\n  parallel %0 by 2\n"),
         "runs its steps at once and carries something",

@@ -171,7 +171,7 @@ def run_routine(
     room = Room(op, arrays, threads) if planned else None
     env = Env(module, run, "routine", sites)
     if room is not None and room.size:
-        env.scratch = Scratch(f, memory)
+        env.scratch = Scratch.of(f, memory, f.offset(memory, room.size), threads)
     made, place = [], 0
     for pointer, array, values in zip(addresses, every, numbers, strict=True):
         held: list[Any] = list(values)

@@ -1,7 +1,11 @@
 declare <16 x double> @llvm.masked.load.v16f64.p0(ptr, i32 immarg, <16 x i1>, <16 x double>)
 declare void @llvm.masked.store.v16f64.p0(<16 x double>, ptr, i32 immarg, <16 x i1>)
-define i64 @arena_bytes(ptr %numbers)  {
+define i64 @arena_bytes(ptr %run, ptr %numbers)  {
 entry:
+  %.1 = getelementptr inbounds i64, ptr %run, i64 0
+  %.2 = load i64, ptr %.1, align 8
+  %.3 = getelementptr inbounds i64, ptr %run, i64 13
+  store i64 0, ptr %.3, align 8
   ret i64 0
 }
 define i64 @entry(ptr %run, ptr %arguments, ptr %numbers, ptr %results, ptr %arena)  {

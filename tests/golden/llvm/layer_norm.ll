@@ -3,244 +3,342 @@ declare ptr @aligned_alloc(i64, i64)
 declare <16 x float> @llvm.masked.load.v16f32.p0(ptr, i32 immarg, <16 x i1>, <16 x float>)
 declare float @llvm.sqrt.f32(float)
 declare void @llvm.masked.store.v16f32.p0(<16 x float>, ptr, i32 immarg, <16 x i1>)
-define i64 @arena_bytes(ptr %numbers)  {
+define i64 @arena_bytes(ptr %run, ptr %numbers)  {
 entry:
-  ret i64 0
+  %.1 = getelementptr inbounds i64, ptr %run, i64 0
+  %.2 = load i64, ptr %.1, align 8
+  %.3 = getelementptr inbounds i64, ptr %run, i64 13
+  store i64 320, ptr %.3, align 8
+  ret i64 320
 }
 define i64 @entry(ptr %run, ptr %arguments, ptr %numbers, ptr %results, ptr %arena)  {
 entry:
-  %.1 = getelementptr inbounds i64, ptr %arguments, i64 0
-  %.2 = load ptr, ptr %.1, align 8
-  %.3 = getelementptr inbounds i64, ptr %arguments, i64 1
-  %.4 = load ptr, ptr %.3, align 8
-  %.5 = getelementptr inbounds i64, ptr %results, i64 0
-  %.6 = load ptr, ptr %.5, align 8
-  call void @kernel0.run(ptr %run, ptr %.2, ptr %.4, ptr %.6, float 0x4044000000000000, float 0x4044000000000000, float 0x3EE4F8B580000000)
-  %.7 = getelementptr inbounds i64, ptr %run, i64 1
-  %.8 = load i64, ptr %.7, align 8
-  %.9 = icmp eq i64 %.8, -4
-  br i1 %.9, label %no.memory, label %next.10, !prof !{!"branch_weights", i32 1, i32 2000}
-next.10:
-  %.11 = getelementptr inbounds i64, ptr %run, i64 1
-  %.12 = load i64, ptr %.11, align 8
-  ret i64 %.12
+  %.7 = alloca [4 x i64], align 8
+  %.1 = getelementptr inbounds i8, ptr %arena, i64 0
+  %.2 = getelementptr inbounds i64, ptr %run, i64 13
+  %.3 = load i64, ptr %.2, align 8
+  %.4 = getelementptr inbounds i8, ptr %arena, i64 %.3
+  %.5 = getelementptr inbounds i64, ptr %run, i64 0
+  %.6 = load i64, ptr %.5, align 8
+  %.8 = getelementptr inbounds i64, ptr %.7, i64 0
+  store ptr %.1, ptr %.8, align 8
+  %.9 = getelementptr inbounds i64, ptr %.7, i64 1
+  store ptr %.1, ptr %.9, align 8
+  %.10 = getelementptr inbounds i64, ptr %.7, i64 2
+  store ptr %.4, ptr %.10, align 8
+  %.11 = getelementptr inbounds i64, ptr %.7, i64 3
+  store i64 %.6, ptr %.11, align 8
+  %.12 = getelementptr inbounds i64, ptr %arguments, i64 0
+  %.13 = load ptr, ptr %.12, align 8
+  %.14 = getelementptr inbounds i64, ptr %arguments, i64 1
+  %.15 = load ptr, ptr %.14, align 8
+  %.16 = getelementptr inbounds i64, ptr %results, i64 0
+  %.17 = load ptr, ptr %.16, align 8
+  call void @kernel0.run(ptr %run, ptr %.13, ptr %.15, ptr %.17, float 0x4044000000000000, float 0x4044000000000000, float 0x3EE4F8B580000000, ptr %.7)
+  %.18 = getelementptr inbounds i64, ptr %run, i64 1
+  %.19 = load i64, ptr %.18, align 8
+  %.20 = icmp eq i64 %.19, -4
+  br i1 %.20, label %no.memory, label %next.21, !prof !{!"branch_weights", i32 1, i32 2000}
+next.21:
+  %.22 = getelementptr inbounds i64, ptr %run, i64 1
+  %.23 = load i64, ptr %.22, align 8
+  ret i64 %.23
 no.memory:
   ret i64 zeroinitializer
 }
-define internal void @kernel0(ptr noalias %run, ptr noalias %p0, ptr noalias %p1, ptr noalias %p2, float %a0.0, float %a1.0, float %a2.0, i64 %begin, i64 %end)  {
+define internal void @kernel0(ptr noalias %run, ptr noalias %p0, ptr noalias %p1, ptr noalias %p2, float %a0.0, float %a1.0, float %a2.0, ptr noalias %flags, ptr noalias %room, i64 %slots, i64 %slot_bytes, i64 %begin, i64 %end)  {
 entry:
-  %.4 = alloca ptr
-  store ptr null, ptr %.4, align 8
-  %.12 = alloca <16 x float>
-  %.58 = alloca <16 x float>
-  %.1 = mul i64 40, 4
-  %.2 = add i64 %.1, 64
-  %.3 = call ptr @weft.take(ptr %run, i64 %.2)
-  %.5 = icmp eq ptr %.3, null
-  br i1 %.5, label %no.memory, label %next.6, !prof !{!"branch_weights", i32 1, i32 2000}
-next.6:
-  store ptr %.3, ptr %.4, align 8
-  br label %loop.7
-loop.7:
-  %.10 = phi i64 [ %begin, %next.6 ], [ %.166, %join.147 ]
-  %.11 = icmp slt i64 %.10, %end
-  br i1 %.11, label %body.8, label %done.9
-body.8:
-  store <16 x float> splat (float 0x0000000000000000), ptr %.12, align 4
-  %.13 = sub i64 40, 0
-  %.14 = sdiv i64 %.13, 16
-  %.15 = mul i64 %.14, 16
-  %.16 = add i64 0, %.15
-  br label %loop.17
-loop.17:
-  %.20 = phi i64 [ 0, %body.8 ], [ %.28, %body.18 ]
-  %.21 = icmp slt i64 %.20, %.16
-  br i1 %.21, label %body.18, label %done.19
-body.18:
-  %.22 = mul i64 %.10, 40
-  %.23 = add i64 %.22, %.20
-  %.24 = getelementptr inbounds float, ptr %p0, i64 %.23
-  %.25 = load <16 x float>, ptr %.24, align 4
-  %.26 = load <16 x float>, ptr %.12, align 4
-  %.27 = fadd contract <16 x float> %.26, %.25
-  store <16 x float> %.27, ptr %.12, align 4
-  %.28 = add nsw i64 %.20, 16
-  br label %loop.17
-done.19:
-  %.29 = icmp slt i64 %.16, 40
-  br i1 %.29, label %then.30, label %join.31
-then.30:
-  %.32 = sub i64 40, %.16
-  %.33 = trunc i64 %.32 to i32
-  %.34 = insertelement <16 x i32> poison, i32 %.33, i32 0
-  %.35 = shufflevector <16 x i32> %.34, <16 x i32> poison, <16 x i32> zeroinitializer
-  %.36 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %.35
-  %.37 = mul i64 %.10, 40
-  %.38 = add i64 %.37, %.16
-  %.39 = getelementptr inbounds float, ptr %p0, i64 %.38
-  %.40 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %.39, i32 4, <16 x i1> %.36, <16 x float> splat (float 0x0000000000000000))
-  %.41 = load <16 x float>, ptr %.12, align 4
-  %.42 = fadd contract <16 x float> %.41, %.40
-  %.43 = select <16 x i1> %.36, <16 x float> %.42, <16 x float> %.41
-  store <16 x float> %.43, ptr %.12, align 4
-  br label %join.31
-join.31:
-  %.44 = load <16 x float>, ptr %.12, align 4
-  %.45 = shufflevector <16 x float> %.44, <16 x float> %.44, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %.46 = shufflevector <16 x float> %.44, <16 x float> %.44, <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %.47 = fadd contract <8 x float> %.45, %.46
-  %.48 = shufflevector <8 x float> %.47, <8 x float> %.47, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-  %.49 = shufflevector <8 x float> %.47, <8 x float> %.47, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
-  %.50 = fadd contract <4 x float> %.48, %.49
-  %.51 = shufflevector <4 x float> %.50, <4 x float> %.50, <2 x i32> <i32 0, i32 1>
-  %.52 = shufflevector <4 x float> %.50, <4 x float> %.50, <2 x i32> <i32 2, i32 3>
-  %.53 = fadd contract <2 x float> %.51, %.52
-  %.54 = shufflevector <2 x float> %.53, <2 x float> %.53, <1 x i32> <i32 0>
-  %.55 = shufflevector <2 x float> %.53, <2 x float> %.53, <1 x i32> <i32 1>
-  %.56 = fadd contract <1 x float> %.54, %.55
-  %.57 = extractelement <1 x float> %.56, i32 0
-  store <16 x float> splat (float 0x0000000000000000), ptr %.58, align 4
-  %.59 = fdiv float %.57, %a0.0
-  %.60 = sub i64 40, 0
-  %.61 = sdiv i64 %.60, 16
-  %.62 = mul i64 %.61, 16
-  %.63 = add i64 0, %.62
-  br label %loop.64
-loop.64:
-  %.67 = phi i64 [ 0, %join.31 ], [ %.82, %body.65 ]
-  %.68 = icmp slt i64 %.67, %.63
-  br i1 %.68, label %body.65, label %done.66
-body.65:
-  %.69 = mul i64 %.10, 40
-  %.70 = add i64 %.69, %.67
-  %.71 = getelementptr inbounds float, ptr %p0, i64 %.70
-  %.72 = load <16 x float>, ptr %.71, align 4
-  %.73 = insertelement <16 x float> poison, float %.59, i32 0
-  %.74 = shufflevector <16 x float> %.73, <16 x float> poison, <16 x i32> zeroinitializer
-  %.75 = fsub contract <16 x float> %.72, %.74
-  %.76 = mul i64 0, 40
-  %.77 = add i64 %.76, %.67
-  %.78 = getelementptr inbounds float, ptr %.3, i64 %.77
-  store <16 x float> %.75, ptr %.78, align 4
-  %.79 = fmul contract <16 x float> %.75, %.75
-  %.80 = load <16 x float>, ptr %.58, align 4
-  %.81 = fadd contract <16 x float> %.80, %.79
-  store <16 x float> %.81, ptr %.58, align 4
-  %.82 = add nsw i64 %.67, 16
-  br label %loop.64
-done.66:
-  %.83 = icmp slt i64 %.63, 40
-  br i1 %.83, label %then.84, label %join.85
-then.84:
-  %.86 = sub i64 40, %.63
-  %.87 = trunc i64 %.86 to i32
-  %.88 = insertelement <16 x i32> poison, i32 %.87, i32 0
-  %.89 = shufflevector <16 x i32> %.88, <16 x i32> poison, <16 x i32> zeroinitializer
-  %.90 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %.89
-  %.91 = mul i64 %.10, 40
-  %.92 = add i64 %.91, %.63
-  %.93 = getelementptr inbounds float, ptr %p0, i64 %.92
-  %.94 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %.93, i32 4, <16 x i1> %.90, <16 x float> splat (float 0x0000000000000000))
-  %.95 = insertelement <16 x float> poison, float %.59, i32 0
-  %.96 = shufflevector <16 x float> %.95, <16 x float> poison, <16 x i32> zeroinitializer
-  %.97 = fsub contract <16 x float> %.94, %.96
-  %.98 = mul i64 0, 40
-  %.99 = add i64 %.98, %.63
-  %.100 = getelementptr inbounds float, ptr %.3, i64 %.99
-  store <16 x float> %.97, ptr %.100, align 4
-  %.101 = fmul contract <16 x float> %.97, %.97
-  %.102 = load <16 x float>, ptr %.58, align 4
-  %.103 = fadd contract <16 x float> %.102, %.101
-  %.104 = select <16 x i1> %.90, <16 x float> %.103, <16 x float> %.102
-  store <16 x float> %.104, ptr %.58, align 4
-  br label %join.85
-join.85:
-  %.105 = load <16 x float>, ptr %.58, align 4
-  %.106 = shufflevector <16 x float> %.105, <16 x float> %.105, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %.107 = shufflevector <16 x float> %.105, <16 x float> %.105, <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %.108 = fadd contract <8 x float> %.106, %.107
-  %.109 = shufflevector <8 x float> %.108, <8 x float> %.108, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-  %.110 = shufflevector <8 x float> %.108, <8 x float> %.108, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
-  %.111 = fadd contract <4 x float> %.109, %.110
-  %.112 = shufflevector <4 x float> %.111, <4 x float> %.111, <2 x i32> <i32 0, i32 1>
-  %.113 = shufflevector <4 x float> %.111, <4 x float> %.111, <2 x i32> <i32 2, i32 3>
-  %.114 = fadd contract <2 x float> %.112, %.113
-  %.115 = shufflevector <2 x float> %.114, <2 x float> %.114, <1 x i32> <i32 0>
-  %.116 = shufflevector <2 x float> %.114, <2 x float> %.114, <1 x i32> <i32 1>
-  %.117 = fadd contract <1 x float> %.115, %.116
-  %.118 = extractelement <1 x float> %.117, i32 0
-  %.119 = fdiv float %.118, %a1.0
-  %.120 = fadd contract float %.119, %a2.0
-  %.121 = call float @weft.sqrt.f32(float %.120)
-  %.122 = sub i64 40, 0
-  %.123 = sdiv i64 %.122, 16
-  %.124 = mul i64 %.123, 16
-  %.125 = add i64 0, %.124
-  br label %loop.126
-loop.126:
-  %.129 = phi i64 [ 0, %join.85 ], [ %.144, %body.127 ]
-  %.130 = icmp slt i64 %.129, %.125
-  br i1 %.130, label %body.127, label %done.128
-body.127:
-  %.131 = mul i64 0, 40
-  %.132 = add i64 %.131, %.129
-  %.133 = getelementptr inbounds float, ptr %.3, i64 %.132
-  %.134 = load <16 x float>, ptr %.133, align 4
-  %.135 = getelementptr inbounds float, ptr %p1, i64 %.129
-  %.136 = load <16 x float>, ptr %.135, align 4
-  %.137 = fmul contract <16 x float> %.136, %.134
-  %.138 = insertelement <16 x float> poison, float %.121, i32 0
-  %.139 = shufflevector <16 x float> %.138, <16 x float> poison, <16 x i32> zeroinitializer
-  %.140 = fdiv <16 x float> %.137, %.139
-  %.141 = mul i64 %.10, 40
-  %.142 = add i64 %.141, %.129
-  %.143 = getelementptr inbounds float, ptr %p2, i64 %.142
-  store <16 x float> %.140, ptr %.143, align 4
-  %.144 = add nsw i64 %.129, 16
-  br label %loop.126
-done.128:
-  %.145 = icmp slt i64 %.125, 40
-  br i1 %.145, label %then.146, label %join.147
-then.146:
-  %.148 = sub i64 40, %.125
-  %.149 = trunc i64 %.148 to i32
-  %.150 = insertelement <16 x i32> poison, i32 %.149, i32 0
-  %.151 = shufflevector <16 x i32> %.150, <16 x i32> poison, <16 x i32> zeroinitializer
-  %.152 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %.151
-  %.153 = mul i64 0, 40
-  %.154 = add i64 %.153, %.125
-  %.155 = getelementptr inbounds float, ptr %.3, i64 %.154
-  %.156 = load <16 x float>, ptr %.155, align 4
-  %.157 = getelementptr inbounds float, ptr %p1, i64 %.125
-  %.158 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %.157, i32 4, <16 x i1> %.152, <16 x float> splat (float 0x0000000000000000))
-  %.159 = fmul contract <16 x float> %.158, %.156
-  %.160 = insertelement <16 x float> poison, float %.121, i32 0
-  %.161 = shufflevector <16 x float> %.160, <16 x float> poison, <16 x i32> zeroinitializer
-  %.162 = fdiv <16 x float> %.159, %.161
-  %.163 = mul i64 %.10, 40
-  %.164 = add i64 %.163, %.125
-  %.165 = getelementptr inbounds float, ptr %p2, i64 %.164
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %.162, ptr %.165, i32 4, <16 x i1> %.152)
-  br label %join.147
-join.147:
-  %.166 = add nsw i64 %.10, 1
-  br label %loop.7
-done.9:
-  %.167 = load ptr, ptr %.4, align 8
-  %.168 = icmp eq ptr %.167, %.3
-  %.169 = select i1 %.168, ptr null, ptr %.167
-  store ptr %.169, ptr %.4, align 8
-  call void @free(ptr %.3)
+  %.1 = alloca i64
+  %.2 = alloca i64
+  %.24 = alloca [4 x i64], align 8
+  %.30 = alloca ptr
+  store ptr null, ptr %.30, align 8
+  %.38 = alloca <16 x float>
+  %.84 = alloca <16 x float>
+  store i64 0, ptr %.1, align 8
+  store i64 0, ptr %.2, align 8
+  br label %while.3
+while.3:
+  %.5 = getelementptr inbounds i64, ptr %run, i64 1
+  %.6 = load i64, ptr %.5, align 8
+  %.7 = icmp eq i64 %.6, -4
+  br i1 %.7, label %no.memory, label %next.8, !prof !{!"branch_weights", i32 1, i32 2000}
+next.8:
+  %.9 = load i64, ptr %.1, align 8
+  %.10 = getelementptr inbounds i64, ptr %flags, i64 %.9
+  %.11 = cmpxchg ptr %.10, i64 0, i64 1 seq_cst seq_cst
+  %.12 = extractvalue { i64, i1 } %.11, 1
+  %.13 = zext i1 %.12 to i64
+  store i64 %.13, ptr %.2, align 8
+  %.14 = load i64, ptr %.2, align 8
+  %.15 = icmp ne i64 %.14, 0
+  br i1 %.15, label %end.4, label %next.16
+next.16:
+  %.17 = load i64, ptr %.1, align 8
+  %.18 = add i64 %.17, 1
+  %.19 = srem i64 %.18, %slots
+  store i64 %.19, ptr %.1, align 8
+  br label %while.3
+end.4:
+  %.20 = load i64, ptr %.1, align 8
+  %.21 = mul i64 %.20, %slot_bytes
+  %.22 = getelementptr inbounds i8, ptr %room, i64 %.21
+  %.23 = getelementptr inbounds i8, ptr %.22, i64 %slot_bytes
+  %.25 = getelementptr inbounds i64, ptr %.24, i64 0
+  store ptr %.22, ptr %.25, align 8
+  %.26 = getelementptr inbounds i64, ptr %.24, i64 1
+  store ptr %.22, ptr %.26, align 8
+  %.27 = getelementptr inbounds i64, ptr %.24, i64 2
+  store ptr %.23, ptr %.27, align 8
+  %.28 = getelementptr inbounds i64, ptr %.24, i64 3
+  store i64 1, ptr %.28, align 8
+  %.29 = call ptr @weft.take.planned(ptr %run, ptr %.24, i64 224)
+  %.31 = icmp eq ptr %.29, null
+  br i1 %.31, label %no.memory, label %next.32, !prof !{!"branch_weights", i32 1, i32 2000}
+next.32:
+  store ptr %.29, ptr %.30, align 8
+  br label %loop.33
+loop.33:
+  %.36 = phi i64 [ %begin, %next.32 ], [ %.192, %join.173 ]
+  %.37 = icmp slt i64 %.36, %end
+  br i1 %.37, label %body.34, label %done.35
+body.34:
+  store <16 x float> splat (float 0x0000000000000000), ptr %.38, align 4
+  %.39 = sub i64 40, 0
+  %.40 = sdiv i64 %.39, 16
+  %.41 = mul i64 %.40, 16
+  %.42 = add i64 0, %.41
+  br label %loop.43
+loop.43:
+  %.46 = phi i64 [ 0, %body.34 ], [ %.54, %body.44 ]
+  %.47 = icmp slt i64 %.46, %.42
+  br i1 %.47, label %body.44, label %done.45
+body.44:
+  %.48 = mul i64 %.36, 40
+  %.49 = add i64 %.48, %.46
+  %.50 = getelementptr inbounds float, ptr %p0, i64 %.49
+  %.51 = load <16 x float>, ptr %.50, align 4
+  %.52 = load <16 x float>, ptr %.38, align 4
+  %.53 = fadd contract <16 x float> %.52, %.51
+  store <16 x float> %.53, ptr %.38, align 4
+  %.54 = add nsw i64 %.46, 16
+  br label %loop.43
+done.45:
+  %.55 = icmp slt i64 %.42, 40
+  br i1 %.55, label %then.56, label %join.57
+then.56:
+  %.58 = sub i64 40, %.42
+  %.59 = trunc i64 %.58 to i32
+  %.60 = insertelement <16 x i32> poison, i32 %.59, i32 0
+  %.61 = shufflevector <16 x i32> %.60, <16 x i32> poison, <16 x i32> zeroinitializer
+  %.62 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %.61
+  %.63 = mul i64 %.36, 40
+  %.64 = add i64 %.63, %.42
+  %.65 = getelementptr inbounds float, ptr %p0, i64 %.64
+  %.66 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %.65, i32 4, <16 x i1> %.62, <16 x float> splat (float 0x0000000000000000))
+  %.67 = load <16 x float>, ptr %.38, align 4
+  %.68 = fadd contract <16 x float> %.67, %.66
+  %.69 = select <16 x i1> %.62, <16 x float> %.68, <16 x float> %.67
+  store <16 x float> %.69, ptr %.38, align 4
+  br label %join.57
+join.57:
+  %.70 = load <16 x float>, ptr %.38, align 4
+  %.71 = shufflevector <16 x float> %.70, <16 x float> %.70, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %.72 = shufflevector <16 x float> %.70, <16 x float> %.70, <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %.73 = fadd contract <8 x float> %.71, %.72
+  %.74 = shufflevector <8 x float> %.73, <8 x float> %.73, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %.75 = shufflevector <8 x float> %.73, <8 x float> %.73, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %.76 = fadd contract <4 x float> %.74, %.75
+  %.77 = shufflevector <4 x float> %.76, <4 x float> %.76, <2 x i32> <i32 0, i32 1>
+  %.78 = shufflevector <4 x float> %.76, <4 x float> %.76, <2 x i32> <i32 2, i32 3>
+  %.79 = fadd contract <2 x float> %.77, %.78
+  %.80 = shufflevector <2 x float> %.79, <2 x float> %.79, <1 x i32> <i32 0>
+  %.81 = shufflevector <2 x float> %.79, <2 x float> %.79, <1 x i32> <i32 1>
+  %.82 = fadd contract <1 x float> %.80, %.81
+  %.83 = extractelement <1 x float> %.82, i32 0
+  store <16 x float> splat (float 0x0000000000000000), ptr %.84, align 4
+  %.85 = fdiv float %.83, %a0.0
+  %.86 = sub i64 40, 0
+  %.87 = sdiv i64 %.86, 16
+  %.88 = mul i64 %.87, 16
+  %.89 = add i64 0, %.88
+  br label %loop.90
+loop.90:
+  %.93 = phi i64 [ 0, %join.57 ], [ %.108, %body.91 ]
+  %.94 = icmp slt i64 %.93, %.89
+  br i1 %.94, label %body.91, label %done.92
+body.91:
+  %.95 = mul i64 %.36, 40
+  %.96 = add i64 %.95, %.93
+  %.97 = getelementptr inbounds float, ptr %p0, i64 %.96
+  %.98 = load <16 x float>, ptr %.97, align 4
+  %.99 = insertelement <16 x float> poison, float %.85, i32 0
+  %.100 = shufflevector <16 x float> %.99, <16 x float> poison, <16 x i32> zeroinitializer
+  %.101 = fsub contract <16 x float> %.98, %.100
+  %.102 = mul i64 0, 40
+  %.103 = add i64 %.102, %.93
+  %.104 = getelementptr inbounds float, ptr %.29, i64 %.103
+  store <16 x float> %.101, ptr %.104, align 4
+  %.105 = fmul contract <16 x float> %.101, %.101
+  %.106 = load <16 x float>, ptr %.84, align 4
+  %.107 = fadd contract <16 x float> %.106, %.105
+  store <16 x float> %.107, ptr %.84, align 4
+  %.108 = add nsw i64 %.93, 16
+  br label %loop.90
+done.92:
+  %.109 = icmp slt i64 %.89, 40
+  br i1 %.109, label %then.110, label %join.111
+then.110:
+  %.112 = sub i64 40, %.89
+  %.113 = trunc i64 %.112 to i32
+  %.114 = insertelement <16 x i32> poison, i32 %.113, i32 0
+  %.115 = shufflevector <16 x i32> %.114, <16 x i32> poison, <16 x i32> zeroinitializer
+  %.116 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %.115
+  %.117 = mul i64 %.36, 40
+  %.118 = add i64 %.117, %.89
+  %.119 = getelementptr inbounds float, ptr %p0, i64 %.118
+  %.120 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %.119, i32 4, <16 x i1> %.116, <16 x float> splat (float 0x0000000000000000))
+  %.121 = insertelement <16 x float> poison, float %.85, i32 0
+  %.122 = shufflevector <16 x float> %.121, <16 x float> poison, <16 x i32> zeroinitializer
+  %.123 = fsub contract <16 x float> %.120, %.122
+  %.124 = mul i64 0, 40
+  %.125 = add i64 %.124, %.89
+  %.126 = getelementptr inbounds float, ptr %.29, i64 %.125
+  store <16 x float> %.123, ptr %.126, align 4
+  %.127 = fmul contract <16 x float> %.123, %.123
+  %.128 = load <16 x float>, ptr %.84, align 4
+  %.129 = fadd contract <16 x float> %.128, %.127
+  %.130 = select <16 x i1> %.116, <16 x float> %.129, <16 x float> %.128
+  store <16 x float> %.130, ptr %.84, align 4
+  br label %join.111
+join.111:
+  %.131 = load <16 x float>, ptr %.84, align 4
+  %.132 = shufflevector <16 x float> %.131, <16 x float> %.131, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %.133 = shufflevector <16 x float> %.131, <16 x float> %.131, <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %.134 = fadd contract <8 x float> %.132, %.133
+  %.135 = shufflevector <8 x float> %.134, <8 x float> %.134, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %.136 = shufflevector <8 x float> %.134, <8 x float> %.134, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %.137 = fadd contract <4 x float> %.135, %.136
+  %.138 = shufflevector <4 x float> %.137, <4 x float> %.137, <2 x i32> <i32 0, i32 1>
+  %.139 = shufflevector <4 x float> %.137, <4 x float> %.137, <2 x i32> <i32 2, i32 3>
+  %.140 = fadd contract <2 x float> %.138, %.139
+  %.141 = shufflevector <2 x float> %.140, <2 x float> %.140, <1 x i32> <i32 0>
+  %.142 = shufflevector <2 x float> %.140, <2 x float> %.140, <1 x i32> <i32 1>
+  %.143 = fadd contract <1 x float> %.141, %.142
+  %.144 = extractelement <1 x float> %.143, i32 0
+  %.145 = fdiv float %.144, %a1.0
+  %.146 = fadd contract float %.145, %a2.0
+  %.147 = call float @weft.sqrt.f32(float %.146)
+  %.148 = sub i64 40, 0
+  %.149 = sdiv i64 %.148, 16
+  %.150 = mul i64 %.149, 16
+  %.151 = add i64 0, %.150
+  br label %loop.152
+loop.152:
+  %.155 = phi i64 [ 0, %join.111 ], [ %.170, %body.153 ]
+  %.156 = icmp slt i64 %.155, %.151
+  br i1 %.156, label %body.153, label %done.154
+body.153:
+  %.157 = mul i64 0, 40
+  %.158 = add i64 %.157, %.155
+  %.159 = getelementptr inbounds float, ptr %.29, i64 %.158
+  %.160 = load <16 x float>, ptr %.159, align 4
+  %.161 = getelementptr inbounds float, ptr %p1, i64 %.155
+  %.162 = load <16 x float>, ptr %.161, align 4
+  %.163 = fmul contract <16 x float> %.162, %.160
+  %.164 = insertelement <16 x float> poison, float %.147, i32 0
+  %.165 = shufflevector <16 x float> %.164, <16 x float> poison, <16 x i32> zeroinitializer
+  %.166 = fdiv <16 x float> %.163, %.165
+  %.167 = mul i64 %.36, 40
+  %.168 = add i64 %.167, %.155
+  %.169 = getelementptr inbounds float, ptr %p2, i64 %.168
+  store <16 x float> %.166, ptr %.169, align 4
+  %.170 = add nsw i64 %.155, 16
+  br label %loop.152
+done.154:
+  %.171 = icmp slt i64 %.151, 40
+  br i1 %.171, label %then.172, label %join.173
+then.172:
+  %.174 = sub i64 40, %.151
+  %.175 = trunc i64 %.174 to i32
+  %.176 = insertelement <16 x i32> poison, i32 %.175, i32 0
+  %.177 = shufflevector <16 x i32> %.176, <16 x i32> poison, <16 x i32> zeroinitializer
+  %.178 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %.177
+  %.179 = mul i64 0, 40
+  %.180 = add i64 %.179, %.151
+  %.181 = getelementptr inbounds float, ptr %.29, i64 %.180
+  %.182 = load <16 x float>, ptr %.181, align 4
+  %.183 = getelementptr inbounds float, ptr %p1, i64 %.151
+  %.184 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %.183, i32 4, <16 x i1> %.178, <16 x float> splat (float 0x0000000000000000))
+  %.185 = fmul contract <16 x float> %.184, %.182
+  %.186 = insertelement <16 x float> poison, float %.147, i32 0
+  %.187 = shufflevector <16 x float> %.186, <16 x float> poison, <16 x i32> zeroinitializer
+  %.188 = fdiv <16 x float> %.185, %.187
+  %.189 = mul i64 %.36, 40
+  %.190 = add i64 %.189, %.151
+  %.191 = getelementptr inbounds float, ptr %p2, i64 %.190
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %.188, ptr %.191, i32 4, <16 x i1> %.178)
+  br label %join.173
+join.173:
+  %.192 = add nsw i64 %.36, 1
+  br label %loop.33
+done.35:
+  %.193 = getelementptr inbounds i64, ptr %flags, i64 %.20
+  store atomic i64 0, ptr %.193 seq_cst, align 8
   ret void
 no.memory:
-  %held.0 = load ptr, ptr %.4, align 8
-  call void @free(ptr %held.0)
+  %held.0 = load ptr, ptr %.30, align 8
+  call void @weft.give.back(ptr %.24, ptr %held.0)
   ret void
 }
 define internal ptr @weft.take(ptr %run, i64 %bytes) ; folded
+define internal ptr @weft.take.planned(ptr %run, ptr %planned, i64 %bytes) ; folded
+define internal void @weft.give.back(ptr %planned, ptr %pointer) ; folded
 define internal float @weft.sqrt.f32(float %x0) alwaysinline ; folded
-define internal void @kernel0.run(ptr %run, ptr %p0, ptr %p1, ptr %p2, float %a0.0, float %a1.0, float %a2.0)  {
+define internal void @kernel0.run(ptr %run, ptr %p0, ptr %p1, ptr %p2, float %a0.0, float %a1.0, float %a2.0, ptr %scratch)  {
 entry:
-  call void @kernel0(ptr %run, ptr %p0, ptr %p1, ptr %p2, float %a0.0, float %a1.0, float %a2.0, i64 0, i64 6)
+  %.16 = alloca ptr
+  store ptr null, ptr %.16, align 8
+  %.1 = getelementptr inbounds i64, ptr %run, i64 0
+  %.2 = getelementptr inbounds i64, ptr %scratch, i64 3
+  %.3 = icmp ne ptr %scratch, null
+  %.4 = select i1 %.3, ptr %.2, ptr %.1
+  %.5 = load i64, ptr %.4, align 8
+  %.6 = icmp slt i64 1, %.5
+  %.7 = select i1 %.6, i64 1, i64 %.5
+  %.8 = icmp sgt i64 1, %.7
+  %.9 = select i1 %.8, i64 1, i64 %.7
+  %.10 = mul i64 %.9, 8
+  %.11 = add i64 %.10, 63
+  %.12 = and i64 %.11, -64
+  %.13 = mul i64 %.9, 256
+  %.14 = add i64 %.12, %.13
+  %.15 = call ptr @weft.take.planned(ptr %run, ptr %scratch, i64 %.14)
+  %.17 = icmp eq ptr %.15, null
+  br i1 %.17, label %no.memory, label %next.18, !prof !{!"branch_weights", i32 1, i32 2000}
+next.18:
+  store ptr %.15, ptr %.16, align 8
+  br label %loop.19
+loop.19:
+  %.22 = phi i64 [ 0, %next.18 ], [ %.25, %body.20 ]
+  %.23 = icmp slt i64 %.22, %.9
+  br i1 %.23, label %body.20, label %done.21
+body.20:
+  %.24 = getelementptr inbounds i64, ptr %.15, i64 %.22
+  store i64 0, ptr %.24, align 8
+  %.25 = add nsw i64 %.22, 1
+  br label %loop.19
+done.21:
+  %.26 = getelementptr inbounds i8, ptr %.15, i64 %.12
+  call void @kernel0(ptr %run, ptr %p0, ptr %p1, ptr %p2, float %a0.0, float %a1.0, float %a2.0, ptr %.15, ptr %.26, i64 %.9, i64 256, i64 0, i64 6)
+  %.27 = load ptr, ptr %.16, align 8
+  %.28 = icmp eq ptr %.27, %.15
+  %.29 = select i1 %.28, ptr null, ptr %.27
+  store ptr %.29, ptr %.16, align 8
+  call void @weft.give.back(ptr %scratch, ptr %.15)
+  ret void
+no.memory:
+  %held.0 = load ptr, ptr %.16, align 8
+  call void @weft.give.back(ptr %scratch, ptr %held.0)
   ret void
 }

@@ -1,8 +1,12 @@
 declare <16 x float> @llvm.masked.load.v16f32.p0(ptr, i32 immarg, <16 x i1>, <16 x float>)
 declare void @llvm.masked.store.v16f32.p0(<16 x float>, ptr, i32 immarg, <16 x i1>)
 declare void @weft_gemm_f32(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, i64, i64, i64, i64, i64, i64, i64, i64)
-define i64 @arena_bytes(ptr %numbers)  {
+define i64 @arena_bytes(ptr %run, ptr %numbers)  {
 entry:
+  %.1 = getelementptr inbounds i64, ptr %run, i64 0
+  %.2 = load i64, ptr %.1, align 8
+  %.3 = getelementptr inbounds i64, ptr %run, i64 13
+  store i64 0, ptr %.3, align 8
   ret i64 0
 }
 define i64 @entry(ptr %run, ptr %arguments, ptr %numbers, ptr %results, ptr %arena)  {

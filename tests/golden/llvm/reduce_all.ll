@@ -1,6 +1,10 @@
 declare <32 x float> @llvm.masked.load.v32f32.p0(ptr, i32 immarg, <32 x i1>, <32 x float>)
-define i64 @arena_bytes(ptr %numbers)  {
+define i64 @arena_bytes(ptr %run, ptr %numbers)  {
 entry:
+  %.1 = getelementptr inbounds i64, ptr %run, i64 0
+  %.2 = load i64, ptr %.1, align 8
+  %.3 = getelementptr inbounds i64, ptr %run, i64 13
+  store i64 0, ptr %.3, align 8
   ret i64 0
 }
 define i64 @entry(ptr %run, ptr %arguments, ptr %numbers, ptr %results, ptr %arena)  {

@@ -1,7 +1,11 @@
 declare <8 x float> @llvm.masked.gather.v8f32.v8p0(<8 x ptr>, i32 immarg, <8 x i1>, <8 x float>)
 declare void @llvm.masked.store.v8f32.p0(<8 x float>, ptr, i32 immarg, <8 x i1>)
-define i64 @arena_bytes(ptr %numbers)  {
+define i64 @arena_bytes(ptr %run, ptr %numbers)  {
 entry:
+  %.1 = getelementptr inbounds i64, ptr %run, i64 0
+  %.2 = load i64, ptr %.1, align 8
+  %.3 = getelementptr inbounds i64, ptr %run, i64 13
+  store i64 0, ptr %.3, align 8
   ret i64 0
 }
 define i64 @entry(ptr %run, ptr %arguments, ptr %numbers, ptr %results, ptr %arena)  {

@@ -4,8 +4,12 @@ declare i1 @llvm.vector.reduce.or.v8i1(<8 x i1>)
 declare <8 x i32> @llvm.umin.v8i32(<8 x i32>, <8 x i32>)
 declare <8 x i32> @llvm.umax.v8i32(<8 x i32>, <8 x i32>)
 declare void @weft_parallel(ptr, ptr, ptr, i64, i64)
-define i64 @arena_bytes(ptr %numbers)  {
+define i64 @arena_bytes(ptr %run, ptr %numbers)  {
 entry:
+  %.1 = getelementptr inbounds i64, ptr %run, i64 0
+  %.2 = load i64, ptr %.1, align 8
+  %.3 = getelementptr inbounds i64, ptr %run, i64 13
+  store i64 0, ptr %.3, align 8
   ret i64 0
 }
 define i64 @entry(ptr %run, ptr %arguments, ptr %numbers, ptr %results, ptr %arena)  {

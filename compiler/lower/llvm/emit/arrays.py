@@ -11,13 +11,14 @@ from typing import TypeAlias
 
 from weft.compiler.abi import PARALLEL, Run
 from weft.compiler.artifact import Site
+from weft.compiler.ir.alignment import FLAG_BYTES
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Op
 from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
-from weft.compiler.lower.llvm.emit.scratch import Scratch, Slots, slots_of
+from weft.compiler.lower.llvm.emit.scratch import Scratch, Slots, rounded
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, Type, of_dtype
 from weft.compiler.record import record
 
@@ -207,15 +208,14 @@ class Env:
         for the routine, or else from the heap. Where there is none, the run fails with a
         MemoryError and the function returns, holding nothing.
         """
-        if self.scratch is not None:
-            return self.scratch.take(f, bytes)
-        return workspace.take(f, self.run, f.const(bytes, I64))
+        return workspace.take(f, self.run, f.const(bytes, I64), self._planned)
 
     def free(self, f: Function, pointer: V) -> None:
-        if self.scratch is not None:
-            self.scratch.give_back(f, pointer)
-        else:
-            workspace.give_back(f, pointer)
+        workspace.give_back(f, pointer, self._planned)
+
+    @property
+    def _planned(self) -> V | None:
+        return None if self.scratch is None else self.scratch.record
 
     @property
     def heap(self) -> Env:
@@ -253,20 +253,37 @@ class Env:
         the captured values (scalars and pointers) are known. Steps that work in memory that is
         planned say how many bytes of `scratch` they take.
         """
-        slots = self._slots(f, count, scratch)
+        slots = self.slots(f, count, scratch)
         held = [*captured, *(slots.values if slots else ())]
         task = self._task(body, captured, slots)
         self._share(f, task, count, held, grain)
-        if slots is not None and self.scratch is not None:
-            self.scratch.give_back(f, slots.flags)
+        if slots is not None:
+            self.free(f, slots.flags)
 
-    def _slots(self, f: Function, count: Operand, bytes: Operand) -> Slots | None:
-        """Memory for as many steps as threads can be at work."""
+    def slots(self, f: Function, count: Operand | None, bytes: Operand) -> Slots | None:
+        """Memory for as many of `count` tasks as threads can be at work, so many bytes for each:
+        what is set aside. `free` of the flags gives it back.
+        """
         if self.scratch is None or (not isinstance(bytes, V) and not bytes):
             return None
-        threads = f.load(f.element(self.run, I64, int(Run.THREADS)), I64)
-        busy = f.maximum(f.minimum(threads, f.const(count, I64)), 1)
-        return slots_of(f, self.scratch, busy, bytes)
+        slots = self._threads(f)
+        if count is not None:
+            slots = f.maximum(f.minimum(slots, f.const(count, I64)), 1)
+        step = f.const(rounded(bytes), I64)
+        flag_bytes = f.const(rounded(slots * FLAG_BYTES), I64)
+        flags = self.workspace(f, flag_bytes + slots * step)
+        with f.range(0, slots) as number:
+            f.store(f.const(0, I64), f.element(flags, I64, number))
+        return Slots(flags, f.offset(flags, flag_bytes), slots, step)
+
+    def _threads(self, f: Function) -> V:
+        """How many threads may be at work at once, in what is set aside if something is."""
+        of_run = f.element(self.run, I64, int(Run.THREADS))
+        if self.scratch is None:
+            return f.load(of_run, I64)
+        record = self.scratch.record
+        of_scratch = f.element(record, I64, workspace.THREADS)
+        return f.load(f.select(record.ne(0), of_scratch, of_run), I64)
 
     def share(
         self, f: Function, name: str, count: Operand, captured: Sequence[V], grain: Operand
@@ -309,7 +326,7 @@ class Env:
         else:
             here = Slots(*values[len(captured) :])
             number = here.claim(g, run)
-            inner.scratch = Scratch(g, here.part(g, number))
+            inner.scratch = here.part(g, number)
             with g.range(begin, end) as i:
                 body(g, inner, i, values[: len(captured)])
             here.give_back(g, number)

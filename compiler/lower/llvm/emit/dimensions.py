@@ -43,7 +43,10 @@ class Sizes:
             return self.symbols[atom.name]
         if isinstance(atom, Maximum):
             return self.f.maximum(self.value(atom.left), self.value(atom.right))
-        return floor_divide(self.f, self.value(atom.numerator), self.operand(atom.denominator))
+        divisor = self.operand(atom.denominator)
+        if isinstance(divisor, V) and (dims.lower(atom.denominator) or 0) < 1:
+            divisor = self.f.maximum(divisor, 1)  # of a size 0, which nothing has or reads
+        return floor_divide(self.f, self.value(atom.numerator), divisor)
 
 
 def floor_divide(f: Function, x: V, y: Operand) -> V:

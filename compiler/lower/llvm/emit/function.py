@@ -73,7 +73,7 @@ class Function:
         self.is_glue = glue
         self.has_loops = False
         self.arguments = [V(self, f"%{name}", type) for name, type in parameters]
-        self.held: list[V] = []  # where pointers to memory of the heap lie, see `workspace`
+        self.held: list[tuple[V, V | None]] = []  # memory that was taken, see `workspace`
         self.has_exit = False  # whether it may return early
         self._stack: list[str] = []
         self._lines: list[str] = []

@@ -1,53 +1,49 @@
 """Memory that the plan of a program has set aside for a routine, handed out part by part.
 
-A routine that says beforehand how much memory it works in (`routines.scratch_bytes`) is given so
-much; it never asks the heap then. Parts are handed out one behind the other and given back from the
-last to the first, or all together. What tasks work in is divided into as many slots as threads can
-be at work: a task claims a free one.
+The plan has as much as a routine says beforehand (`routines.scratch_bytes`). Parts are handed out
+one behind the other and given back from the last to the first, or all together; where the memory
+does not last, parts come from the heap. What tasks work in is divided into as many slots as threads
+can be at work: a task claims a free one.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
+from weft.compiler.ir.alignment import ALIGNMENT
 from weft.compiler.lower.llvm.emit import atomics, workspace
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
-from weft.compiler.lower.llvm.emit.types import I64
+from weft.compiler.lower.llvm.emit.types import I64, PTR
 from weft.compiler.record import record
 
-ALIGNMENT: Final = 64  # bytes, of all parts
-FLAG_BYTES: Final = 8  # with which a slot is claimed
 
-
+@record
 class Scratch:
-    """What is left of a routine's memory, in one function."""
+    """The record of such memory, which tells what is left of it; it may be null where there is
+    none. Functions share it that call each other.
+    """
 
-    def __init__(self, f: Function, start: V) -> None:
-        self._next = f.variable(start)
+    record: V
 
-    @property
-    def next(self) -> V:
-        """The first byte that is free."""
-        return self._next.get()
+    @classmethod
+    def of(cls, f: Function, start: V, end: V, threads: Operand) -> Scratch:
+        """Memory between two addresses, in which so many threads may work at once."""
+        held = f.stack(I64, workspace.WORDS, align=8)
+        words = {
+            workspace.START: start,
+            workspace.NEXT: start,
+            workspace.END: end,
+            workspace.THREADS: f.const(threads, I64),
+        }
+        for number, word in words.items():
+            f.store(word, f.element(held, I64, number))
+        return cls(held)
 
-    def take(self, f: Function, bytes: Operand) -> V:
-        """A part, aligned."""
-        start = self.next
-        self._next.set(f.offset(start, rounded(f, bytes)))
-        return start
-
-    def give_back(self, f: Function, part: V) -> None:
-        """Free a part and what was taken after it; null is nothing."""
-        here = self.next
-        is_before = part.ne(0) & f.compare("lt", self._address(f, part), self._address(f, here))
-        self._next.set(f.select(is_before, part, here))
-
-    @staticmethod
-    def _address(f: Function, pointer: V) -> V:
-        return f.instruction(f"ptrtoint ptr {pointer.ref} to i64", I64)
+    @classmethod
+    def none(cls, f: Function) -> Scratch:
+        """No memory."""
+        return cls(f.const(0, PTR))
 
 
-def rounded(f: Function, bytes: Operand) -> Operand:
+def rounded(bytes: Operand) -> Operand:
     """The bytes that a part takes."""
     if isinstance(bytes, V):
         return (bytes + (ALIGNMENT - 1)) & -ALIGNMENT
@@ -80,19 +76,14 @@ class Slots:
             number.set(f.remainder(number.get() + 1, self.count))
         return number.get()
 
-    def part(self, f: Function, number: V) -> V:
-        """The memory of a slot."""
-        return f.offset(self.room, number * self.step)
+    def bounds(self, f: Function, number: V) -> tuple[V, V]:
+        """Where a slot begins and ends."""
+        start = f.offset(self.room, number * self.step)
+        return start, f.offset(start, self.step)
+
+    def part(self, f: Function, number: V) -> Scratch:
+        """The memory of a slot; parallel loops inside of a task run on its thread."""
+        return Scratch.of(f, *self.bounds(f, number), 1)
 
     def give_back(self, f: Function, number: V) -> None:
         atomics.store(f, f.const(0, I64), f.element(self.flags, I64, number))
-
-
-def slots_of(f: Function, scratch: Scratch, count: V, bytes: Operand) -> Slots:
-    """So many slots, none of them claimed; `Scratch.give_back` of their flags gives all back."""
-    flags = scratch.take(f, count * FLAG_BYTES)
-    step = f.const(rounded(f, bytes), I64)
-    room = scratch.take(f, count * step)
-    with f.range(0, count) as number:
-        f.store(f.const(0, I64), f.element(flags, I64, number))
-    return Slots(flags, room, count, step)

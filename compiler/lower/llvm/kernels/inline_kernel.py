@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from weft.compiler.ir.alignment import ALIGNMENT
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.index.affine import Loop
 from weft.compiler.ir.index.expression import Ref
-from weft.compiler.loops.arena import ALIGNMENT
 from weft.compiler.loops.kernel import Kernel, Write
 from weft.compiler.loops.vectorise import VectorPlan
 from weft.compiler.lower.llvm.emit.arrays import Element

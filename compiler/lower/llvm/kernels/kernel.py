@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from weft.compiler.artifact import Site
-from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.index.affine import Loop
 from weft.compiler.ir.index.expression import Ref
@@ -22,25 +21,28 @@ from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.reduction_tiling import ReductionPlan
 from weft.compiler.loops.schedule import KernelCase
 from weft.compiler.loops.vectorise import TILE, VectorPlan
+from weft.compiler.loops.workspace import KernelMemory, kept_rows, kernel_memory, partial_bytes
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import Element, Env, product, unpacked, unravel
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
+from weft.compiler.lower.llvm.emit.scratch import Scratch, Slots
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, Type
 from weft.compiler.lower.llvm.kernels.accumulators import Accumulator
 from weft.compiler.lower.llvm.kernels.parameters import Parameters, parameters_of
 from weft.compiler.lower.llvm.kernels.register_transpose import emit_squares
 from weft.compiler.lower.llvm.kernels.scope import Scope
 from weft.compiler.lower.llvm.kernels.stages import StageEmitter
-from weft.compiler.lower.llvm.kernels.tiled_reduction import PART_BYTES, Parts, Tile
+from weft.compiler.lower.llvm.kernels.tiled_reduction import Parts, Tile
 from weft.compiler.lower.llvm.kernels.values import Values
 from weft.compiler.record import record
 
 GRAIN_COST: Final = 1 << 15  # additions that one thread takes at a time
+SLOTS: Final = (("flags", PTR), ("room", PTR), ("slots", I64), ("slot_bytes", I64))
 
 
 @record
-class Scratch:
+class KeptRow:
     """Room for one row of an entry that several stages read."""
 
     pointer: V
@@ -55,10 +57,12 @@ class KernelCode:
     case: KernelCase
     sites: list[Site]
     parameters: Parameters = field(init=False)
+    memory: KernelMemory = field(init=False)
     _consumers: dict[Size, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.parameters = parameters_of(self.kernel)
+        self.memory = kernel_memory(self.kernel, self.schedule)
 
     @property
     def name(self) -> str:
@@ -91,33 +95,44 @@ class KernelCode:
     # --- all units of work ---
 
     def _emit_run(self) -> None:
+        declared, taken = self.parameters.declared(), [("scratch", PTR)] if self.has_memory else []
         f = self.module.function(
-            f"{self.name}.run", VOID, self.parameters.declared(), internal=True, glue=True
+            f"{self.name}.run", VOID, [*declared, *taken], internal=True, glue=True
         )
-        run, *values = f.arguments
+        passed = f.arguments[: len(declared)]
+        run, *values = passed
         _, _, symbols = self.parameters.unpack(values)
         sizes = Sizes(f, symbols)
         units = self.units(f, sizes)
-        passed = list(f.arguments)
         env = Env(self.module, run, self.name, self.sites)
+        if self.has_memory:
+            env.scratch = Scratch(f.arguments[-1])
+        slots = self.slots(f, env, sizes, 1 if not self.memory.is_shared else None)
+        passed += [] if slots is None else slots.values
         partials = None
         if self.tiling is not None and self.tiling.split is not None:
-            partials = env.workspace(f, sizes.operand(self._part_bytes(self.tiling)))
+            partials = env.workspace(f, sizes.operand(partial_bytes(self.kernel, self.tiling)))
             passed.append(partials)
-        cost = self.kernel.additions(self.schedule.lanes)
-        if isinstance(cost, int) and cost < PARALLEL:
+        if not self.memory.is_shared:
             self._do(f, passed, f.const(0, I64), f.const(units, I64))
         else:
+            cost = self.kernel.additions(self.schedule.lanes)
             self._share_out(f, sizes, env, passed, units, cost)
         if partials is not None:
-            f.call(f"{self.name}.finish", VOID, passed)
+            f.call(f"{self.name}.finish", VOID, [*passed[: len(declared)], partials])
             env.free(f, partials)
+        if slots is not None:
+            env.free(f, slots.flags)
         f.ret()
 
-    def _part_bytes(self, tiling: ReductionPlan) -> Size:
-        """The memory of the running results of all parts."""
-        results = dims.product(loop.size for loop in self.kernel.outer)
-        return tiling.parts * results * (len(tiling.stage.reductions) * PART_BYTES)
+    @property
+    def has_memory(self) -> bool:
+        """Whether it works in memory beside its arrays."""
+        return self.memory.partials != 0 or self.memory.of_thread != 0
+
+    def slots(self, f: Function, env: Env, sizes: Sizes, threads: int | None) -> Slots | None:
+        """What threads work in, one unless more may be at work."""
+        return env.slots(f, threads, sizes.operand(self.memory.of_thread))
 
     def emit_consumer(self, captured: Sequence[V], rows: Size) -> str:
         """Define `name.rows(run, data, begin, end)`: the units of some rows, of so many in all."""
@@ -127,7 +142,8 @@ class KernelCode:
             f = self.module.function(name, VOID, parameters, internal=True, glue=True)
             run, data, begin, end = f.arguments
             values = unpacked(f, data, captured)
-            sizes = Sizes(f, self.parameters.unpack(values)[2])
+            own = values[: len(values) - len(SLOTS)] if self.memory.of_thread != 0 else values
+            sizes = Sizes(f, self.parameters.unpack(own)[2])
             units = f.const(self.units(f, sizes), I64)
             each = f.divide(units, f.maximum(sizes.value(rows), 1))
             self._do(f, [run, *values], begin * each, end * each)
@@ -208,7 +224,7 @@ class Body(StageEmitter):
     def __init__(self, code: KernelCode) -> None:
         super().__init__(code.kernel, code.schedule)
         self.code = code
-        self.scratch: dict[Ref, Scratch] = {}
+        self.scratch: dict[Ref, KeptRow] = {}
 
     # --- functions ---
 
@@ -216,7 +232,8 @@ class Body(StageEmitter):
         code, plan = self.code, self.plan
         declared = code.parameters.declared()
         is_split = plan.tiling is not None and plan.tiling.split is not None
-        extra = [("partials", PTR)] if is_split else []
+        extra = list(SLOTS) if code.memory.of_thread != 0 else []
+        extra += [("partials", PTR)] if is_split else []
         f = code.module.function(
             code.name,
             VOID,
@@ -226,14 +243,18 @@ class Body(StageEmitter):
         )
         top = self._open(f, f.arguments[: len(declared)])
         begin, end = f.arguments[-2:]
+        slots = None
+        if code.memory.of_thread != 0:
+            slots = Slots(*f.arguments[len(declared) : len(declared) + len(SLOTS)])
+            slot = slots.claim(f, self.env.run)
+            self.env.scratch = slots.part(f, slot)
         self._make_scratch(f)
         if plan.tiling is not None:
             self.tile = Tile(self, plan.tiling)
         with f.range(begin, end) as unit:
             self._unit(Scope(f, top), unit)
-        self._drop_scratch(f)
-        if plan.tiling is not None:
-            self.tile.free()
+        if slots is not None:
+            slots.give_back(f, slot)
         f.ret()
         if plan.tiling is not None and is_split:
             self._emit_finish(declared, plan.tiling)
@@ -336,35 +357,20 @@ class Body(StageEmitter):
     # --- rows that several stages read ---
 
     def _make_scratch(self, f: Function) -> None:
-        inner = self.kernel.inner
-        for ref in self.kernel.entries:
-            if ref not in self._shared:
-                continue
-            loops = tuple(loop for loop in inner if loop in self.kernel.entries[ref].loops)
-            vector = [loop for loop in loops if loop in self.plan.along.values()]
-            loops = tuple(loop for loop in loops if loop not in vector) + tuple(vector)
-            dtype = ref.value.type.dtype
-            lanes = max(self.plan.lanes, 1)
-            steps = product(f, [self.sizes.operand(loop.size) for loop in loops])
-            if self.plan.outer is not None:
-                steps = f.mul(f.const(steps, I64), lanes)
-            bytes = f.mul(f.const(steps, I64), dtype.itemsize) + lanes * dtype.itemsize
-            self.scratch[ref] = Scratch(self.env.workspace(f, bytes), loops)
+        for ref, (loops, bytes) in kept_rows(self.kernel, self.plan).items():
+            pointer = self.env.workspace(f, self.sizes.operand(bytes))
+            self.scratch[ref] = KeptRow(pointer, loops)
 
-    def _drop_scratch(self, f: Function) -> None:
-        for scratch in self.scratch.values():
-            self.env.free(f, scratch.pointer)
-
-    def _scratch_address(self, scope: Scope, scratch: Scratch) -> memory.Address:
+    def _scratch_address(self, scope: Scope, row: KeptRow) -> memory.Address:
         f = self.f
         place: Operand = 0
-        for loop in scratch.loops:
+        for loop in row.loops:
             place = f.add(
                 f.mul(f.const(place, I64), self.sizes.operand(loop.size)), scope.counters[loop]
             )
         if self.plan.outer is not None and self.plan.lanes:
             return memory.Address(f.mul(f.const(place, I64), self.plan.lanes), 1)
-        varies = scope.vector is not None and scope.vector in scratch.loops
+        varies = scope.vector is not None and scope.vector in row.loops
         return memory.Address(place, 1 if varies else 0)
 
     def to_scratch(self, scope: Scope, ref: Ref, element: Element) -> None:

@@ -6,13 +6,13 @@ which they are combined in order after the last one, lanes of them at once.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.index.affine import Loop
 from weft.compiler.loops.reduction_tiling import ReductionPlan
+from weft.compiler.loops.workspace import PARTIAL_BYTES, running_extent, running_results
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import product
 from weft.compiler.lower.llvm.emit.function import Operand, V
@@ -23,9 +23,8 @@ from weft.compiler.lower.llvm.kernels.scope import Scope
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.kernels.kernel import Body
 
-SLOTS: Final = 3  # values that a running result is made of, at most
 SLOT_BYTES: Final = 8
-PART_BYTES: Final = SLOTS * SLOT_BYTES
+SLOTS: Final = PARTIAL_BYTES // SLOT_BYTES  # values that a running result is made of, at most
 
 
 class Tile:
@@ -38,7 +37,7 @@ class Tile:
         self.across = self.stage in body.plan.along and self.vector is None
         self.lanes = body.plan.lanes
         self.held_lanes = 0 if self.across else self.lanes
-        self.count = math.prod(self._extent(loop) for loop in tiling.kept)
+        self.count = running_results(tiling, body.plan)
         self.rooms = [
             [self._room(x.type.element) for x in each.variables]
             for each in self._accumulators(self.held_lanes)
@@ -59,10 +58,6 @@ class Tile:
         self._clear()
         self._go(scope, self.tiling.order)
         self._each(scope, self.tiling.kept, then)
-
-    def free(self) -> None:
-        for room in [room for rooms in self.rooms for room in rooms if self.count > 1]:
-            self.body.env.free(self.f, room)
 
     # --- running results ---
 
@@ -107,11 +102,7 @@ class Tile:
         return place
 
     def _extent(self, loop: Loop) -> int:
-        """Steps of a kept loop for which there is room: whole vectors."""
-        size = self.tiling.tile if loop is self.tiling.kept[0] else loop.size
-        assert isinstance(size, int)
-        unit = self.lanes if loop is self.vector else 1
-        return -(-size // unit) * unit
+        return running_extent(loop, self.tiling, self.body.plan)
 
     # --- the loops of a work item ---
 

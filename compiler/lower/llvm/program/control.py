@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from weft.compiler.abi import Run
 from weft.compiler.ir import dims
+from weft.compiler.ir.alignment import aligned
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.loops.estimates import bytes_of
-from weft.compiler.loops.memory import ControlPlan
-from weft.compiler.lower.llvm.emit import atomics, workspace
+from weft.compiler.loops.memory import ControlPlan, RegionPlan
+from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V, Variable
+from weft.compiler.lower.llvm.emit.scratch import Scratch, Slots
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.kernels import inline_kernel
 
@@ -182,12 +183,12 @@ def _scan(code: RegionCode, op: Op) -> None:
         [code.packed_operand(op, rows) for rows in op.operands[n_consts + n_carry :]],
         [code.row_major(stack) for stack in op.results[n_carry:]],
     )
-    frame = code.f.offset(memory, code.sizes.operand(plan.frame))
     length = code.sizes.value(op.attributes["length"])
     grain = code.schedule.parallel.get(op)
     if grain is not None:
-        _scan_at_once(code, op, plan, arrays, frame, length, grain)
+        _scan_at_once(code, op, plan, arrays, length, grain)
         return
+    frame = code.f.offset(memory, code.sizes.operand(plan.frame))
     start = code.f.const(0, I64)
     _scan_steps(code, op, plan, arrays, carries, frame, (start, length))
     _finish(code, op, carries)
@@ -225,7 +226,7 @@ def _scan_steps(
         i = step
         if op.attributes["reverse"]:
             i = code.sizes.value(op.attributes["length"]) - 1 - step
-        body = code.nested(body_plan, frame, is_loop=True)
+        body = code.nested(body_plan, frame)
         items = [
             _row(code, row, parameter, i)
             for row, parameter in zip(arrays.rows, region.parameters[first_item:], strict=True)
@@ -249,22 +250,23 @@ def _scan_at_once(
     op: Op,
     plan: ControlPlan,
     arrays: _ScanArrays,
-    frame: V,
     length: V,
     grain: int,
 ) -> None:
-    """Steps of a scan that carries nothing, on several threads at once.
-
-    Each thread needs a frame of its own: whoever comes first has that of the plan, others have
-    theirs from the heap as long as they are at work.
+    """Steps of a scan that carries nothing, on several threads at once. Each thread has a frame of
+    its own, and what the nodes of its steps work in behind it.
     """
     f, module = code.f, code.program.module
-    taken = f.stack(I64, 1, align=8)
-    f.store(f.const(0, I64), taken)
+    (body_plan,) = plan.bodies
+    frame_bytes = aligned(body_plan.bytes)
+    slots = code.planned.slots(
+        f, length, code.sizes.operand(frame_bytes + _workspace(code, body_plan))
+    )
     symbols = dict(code.sizes.symbols)
     numbers = [e if isinstance(e, tuple) else (e,) for e in arrays.fixed]
     fixed = [part for number in numbers for part in number]
-    captured = [*fixed, *arrays.rows, *arrays.stacks, frame, taken, *symbols.values()]
+    frames = [] if slots is None else slots.values
+    captured = [*fixed, *arrays.rows, *arrays.stacks, *frames, *symbols.values()]
     name = f"map{len(module.functions)}"
     parameters = [(f"c{number}", value.type) for number, value in enumerate(captured)]
     ends = [("begin", I64), ("end", I64)]
@@ -276,14 +278,22 @@ def _scan_at_once(
         [next(passed) for _ in arrays.rows],
         [next(passed) for _ in arrays.stacks],
     )
-    own_frame, is_taken = next(passed), next(passed)
+    own = None if slots is None else Slots(*[next(passed) for _ in frames])
     sizes = Sizes(g, dict(zip(symbols, passed, strict=True)))
-    steps = code.elsewhere(g, run, sizes, own_frame)
-    (body_plan,) = plan.bodies
-    with _frame_of_thread(steps, own_frame, is_taken, body_plan.bytes) as memory:
-        _scan_steps(steps, op, plan, inner, [], memory, (begin, end))
+    memory, scratch = g.const(0, PTR), Scratch.none(g)
+    if own is not None:
+        number = own.claim(g, run)
+        memory, end_of_slot = own.bounds(g, number)
+        begin_of_scratch = g.offset(memory, sizes.operand(frame_bytes))
+        scratch = Scratch.of(g, begin_of_scratch, end_of_slot, 1)
+    steps = code.elsewhere(g, run, sizes, memory, scratch)
+    _scan_steps(steps, op, plan, inner, [], memory, (begin, end))
+    if own is not None:
+        own.give_back(g, number)
     g.ret()
     code.env.share(f, name, length, captured, grain)
+    if slots is not None:
+        code.planned.free(f, slots.flags)
 
 
 def _again(passed: Iterator[V], number: tuple[V, ...]) -> Element:
@@ -292,22 +302,12 @@ def _again(passed: Iterator[V], number: tuple[V, ...]) -> Element:
     return (parts[0], parts[1]) if len(parts) == 2 else parts[0]
 
 
-@contextmanager
-def _frame_of_thread(code: RegionCode, first: V, taken: V, bytes: Size) -> Iterator[V]:
-    """The frame of whoever comes first, or another one for the time of the block."""
-    if bytes == 0:
-        yield first
-        return
-    f = code.f
-    is_first = atomics.exchange(f, taken, f.const(0, I64), 1)
-    frame = f.variable(first)
-    with f.when(~is_first):
-        frame.set(code.env.workspace(f, code.sizes.operand(bytes)))
-    yield frame.get()
-    with f.otherwise(is_first) as choice:
-        atomics.store(f, f.const(0, I64), taken)
-        choice.otherwise()
-        code.env.free(f, frame.get())
+def _workspace(code: RegionCode, plan: RegionPlan) -> Size:
+    """What the nodes of a region work in, in turn."""
+    most: Size = 0
+    for node in plan.nodes:
+        most = dims.maximum(most, code.schedule.workspace.get(node, 0))
+    return most
 
 
 def _row(code: RegionCode, start: V, step: Value, i: V) -> V:
@@ -358,7 +358,7 @@ def _while(code: RegionCode, op: Op) -> None:
         step = counter.get()
         loop.stop_unless(_watch(code, step))
         given: list[V | Element] = [*fixed, *[c.get() for c in carries]]
-        (goes_on,) = code.nested(condition_plan, frame, is_loop=True).emit(given, [None])
+        (goes_on,) = code.nested(condition_plan, frame).emit(given, [None])
         assert isinstance(goes_on, V)
         loop.stop_unless(goes_on)
         if records:
@@ -368,7 +368,7 @@ def _while(code: RegionCode, op: Op) -> None:
                     record.grow(capacity.get())
         outs = [record.at(step) for record in records]
         targets = [c.target() if isinstance(c, _Array) else None for c in carries]
-        made = code.nested(body_plan, frame, is_loop=True).emit(given, [*targets, *outs])
+        made = code.nested(body_plan, frame).emit(given, [*targets, *outs])
         for out, element in zip(outs, made[len(carry) :], strict=True):
             if element is not None:
                 code.store_number(element, out)
@@ -412,7 +412,7 @@ def _switch(code: RegionCode, op: Op) -> None:
     f.line(f"switch i64 {position.ref}, label %{labels[-1]} [ {cases} ]")
     for label, body_plan in zip(labels, plan.bodies, strict=True):
         f.begin(label)
-        made = code.nested(body_plan, memory, is_loop=False).emit(given, targets)
+        made = code.nested(body_plan, memory).emit(given, targets)
         for out, element in zip(outs, made, strict=True):
             if out is not None and element is not None:
                 out.set(element)

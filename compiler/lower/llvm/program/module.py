@@ -1,11 +1,13 @@
 """A graph as one LLVM module: an entry that runs node after node, and the functions it calls.
 
     i64 entry(ptr run, ptr arguments, ptr numbers, ptr results, ptr arena)
-    i64 arena_bytes(ptr numbers)
+    i64 arena_bytes(ptr run, ptr numbers)
 
 `arguments` points to the data of parameters, `numbers` to the values of symbols and strides,
 `results` to where results go. The result of an array whose size is known only at run time is
 made on the heap and its address written there; the symbols it depends on are written to `numbers`.
+The arena has the arrays of the plan, and behind them what nodes work in, whose size may depend on
+how many threads the run has: `arena_bytes` notes the size of both in the run record.
 """
 
 from __future__ import annotations
@@ -25,11 +27,13 @@ from weft.compiler.loops.group import Node
 from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.program import LoopProgram
 from weft.compiler.loops.schedule import KernelCase, Schedule
+from weft.compiler.loops.workspace import THREADS
 from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm import linkage
 from weft.compiler.lower.llvm.emit import atomics
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
+from weft.compiler.lower.llvm.emit.scratch import Scratch
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
 from weft.compiler.lower.llvm.kernels.kernel import KernelCode
 from weft.compiler.lower.llvm.program.region import RegionCode
@@ -64,7 +68,6 @@ class ProgramCode:
     ways: dict[Op, str] = field(default_factory=dict)
     clocks: dict[Node, int] = field(default_factory=dict)
     chains: dict[tuple[str, ...], str] = field(default_factory=dict)
-    numbers_of: dict[Value, int] = field(default_factory=dict)  # of parameters
 
     @property
     def graph(self) -> Graph:
@@ -115,17 +118,28 @@ class ProgramCode:
         self._emit_arena_bytes()
         names = ("run", "arguments", "numbers", "results", "arena")
         f = self.module.function("entry", I64, [(name, PTR) for name in names], glue=True)
+        scratch = self._scratch(f)
         if is_long(self):
-            emit_sections(self, f, f.arguments)
+            emit_sections(self, f, [*f.arguments, scratch.record])
         else:
-            self._emit_region(f)
+            self._emit_region(f, scratch)
         f.ret(f.load(f.element(f.arguments[0], I64, int(Run.ERROR)), I64))
 
-    def _emit_region(self, f: Function) -> None:
+    def _scratch(self, f: Function) -> Scratch:
+        """What the arena has behind the arrays of the plan."""
+        if self.schedule.workspace_bytes == 0:
+            return Scratch.none(f)
+        run, _, numbers, _, arena = f.arguments
+        sizes = Sizes(f, self.symbol_values(f, numbers))
+        start = f.offset(arena, sizes.operand(self.plan.bytes))
+        end = f.offset(arena, _word(f, run, Run.ARENA_BYTES))
+        return Scratch.of(f, start, end, _word(f, run, Run.THREADS))
+
+    def _emit_region(self, f: Function, scratch: Scratch) -> None:
         """Write all nodes into the entry."""
         run, arguments, numbers, results, arena = f.arguments
         sizes = Sizes(f, self.symbol_values(f, numbers))
-        code = RegionCode(self, self.plan, f, run, sizes, arena)
+        code = RegionCode(self, self.plan, f, run, sizes, arena, scratch)
         code.late_results = results
         given = [
             f.load(f.element(arguments, I64, n), PTR) for n in range(len(self.graph.parameters))
@@ -151,12 +165,6 @@ class ProgramCode:
             for symbol in dims.symbols(size)
         )
 
-    def parameter_number(self, parameter: Value) -> int:
-        """The place of a parameter in the table of arguments."""
-        if not self.numbers_of:
-            self.numbers_of.update((p, n) for n, p in enumerate(self.graph.parameters))
-        return self.numbers_of[parameter]
-
     def symbol_values(self, f: Function, numbers: V) -> dict[str, V]:
         return {
             name: f.load(f.element(numbers, I64, place), I64)
@@ -164,9 +172,14 @@ class ProgramCode:
         }
 
     def _emit_arena_bytes(self) -> None:
-        f = self.module.function("arena_bytes", I64, [("numbers", PTR)])
-        sizes = Sizes(f, self.symbol_values(f, f.arguments[0]))
-        f.ret(sizes.value(self.plan.bytes))
+        f = self.module.function("arena_bytes", I64, [("run", PTR), ("numbers", PTR)])
+        run, numbers = f.arguments
+        symbols = self.symbol_values(f, numbers)
+        symbols[THREADS] = _word(f, run, Run.THREADS)
+        sizes = Sizes(f, symbols)
+        bytes = sizes.value(self.plan.bytes + self.schedule.workspace_bytes)
+        f.store(bytes, f.element(run, I64, int(Run.ARENA_BYTES)))
+        f.ret(bytes)
 
     # --- what regions share ---
 
@@ -216,6 +229,10 @@ class ProgramCode:
                     f.call_pointer(function, VOID, [run])
             f.ret()
         return name
+
+
+def _word(f: Function, run: V, word: Run) -> V:
+    return f.load(f.element(run, I64, int(word)), I64)
 
 
 def emit_program(

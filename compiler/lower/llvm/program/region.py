@@ -27,6 +27,7 @@ from weft.compiler.lower.llvm import routines, scalar
 from weft.compiler.lower.llvm.emit.arrays import Array, Element, Env, Follower, Part, packed
 from weft.compiler.lower.llvm.emit.dimensions import Sizes, names
 from weft.compiler.lower.llvm.emit.function import Function, V
+from weft.compiler.lower.llvm.emit.scratch import Scratch
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.kernels import inline_kernel
 from weft.compiler.lower.llvm.kernels.inline_kernel import InPlace
@@ -49,18 +50,18 @@ class RegionCode:
         run: V,
         sizes: Sizes,
         frame: V,
-        *,
-        is_repeated: bool = False,
+        scratch: Scratch,
     ) -> None:
-        """`is_repeated` says that it is, or lies in, the body of a loop."""
+        """`frame` is the memory of its arrays, `scratch` what its nodes work in, in turn."""
         self.program = program
         self.plan = plan
         self.f = f
         self.run = run
         self.sizes = sizes
         self.frame = frame
-        self.is_repeated = is_repeated
+        self.scratch = scratch
         self.env = Env(program.module, run, "entry", program.sites)
+        self.planned = Env(program.module, run, "entry", program.sites, scratch=scratch)
         self.numbers: dict[Value, Element] = {}
         self.pointers: dict[Buffer, V] = {}
         self.slots: dict[Value, V] = {}
@@ -70,16 +71,16 @@ class RegionCode:
         assert program.program.kernels is not None
         self.built = program.program.kernels
 
-    def nested(self, plan: RegionPlan, frame: V, *, is_loop: bool) -> RegionCode:
+    def nested(self, plan: RegionPlan, frame: V) -> RegionCode:
         """The code of a region inside of this one."""
         sizes = Sizes(self.f, self.sizes.symbols)
-        again = is_loop or self.is_repeated
-        return RegionCode(self.program, plan, self.f, self.run, sizes, frame, is_repeated=again)
+        return RegionCode(self.program, plan, self.f, self.run, sizes, frame, self.scratch)
 
-    def elsewhere(self, f: Function, run: V, sizes: Sizes, frame: V) -> RegionCode:
+    def elsewhere(
+        self, f: Function, run: V, sizes: Sizes, frame: V, scratch: Scratch
+    ) -> RegionCode:
         """Code of this region that lies in another function."""
-        again = self.is_repeated
-        return RegionCode(self.program, self.plan, f, run, sizes, frame, is_repeated=again)
+        return RegionCode(self.program, self.plan, f, run, sizes, frame, scratch)
 
     # --- the whole region ---
 
@@ -283,7 +284,8 @@ class RegionCode:
     def _call_kernel(self, kernel: Kernel) -> None:
         """Call a kernel."""
         code = self.program.kernel(self.schedule.case_of[kernel])
-        self.f.call(f"{code.name}.run", VOID, [self.run, *self._passed(kernel, code)])
+        scratch = [self.scratch.record] if code.has_memory else []
+        self.f.call(f"{code.name}.run", VOID, [self.run, *self._passed(kernel, code), *scratch])
         if code.takes_memory:
             self.env.leave_without_memory(self.f)
 
@@ -297,23 +299,27 @@ class RegionCode:
 
     # --- consumers of rows ---
 
-    def _consumer(self, node: OpaqueNode) -> Follower | None:
+    def _consumer(self, node: OpaqueNode, lent: list[V]) -> Follower | None:
         """What goes on with the rows of a product, if something does: one task, or several one
-        after the other.
+        after the other. What they work in is added to what is `lent`.
         """
         chain = self.schedule.chains.get(node)
         if chain is None:
             return None
-        tasks = [self._task(task, chain.rows) for task in chain.tasks]
+        tasks = [self._task(task, chain.rows, lent) for task in chain.tasks]
         return replace(self._one_task(tasks), parts=chain.parts)
 
-    def _task(self, task: Task, rows: Size) -> Follower:
+    def _task(self, task: Task, rows: Size, lent: list[V]) -> Follower:
         if task.kernel is None:
             assert isinstance(task.node, OpaqueNode)
             return self._routine_task(task.node, rows)
         assert task.case is not None
         code = self.program.kernel(task.case)
         passed = self._passed(task.kernel, code)
+        slots = code.slots(self.f, self.planned, self.sizes, None)
+        if slots is not None:
+            lent.append(slots.flags)
+            passed += slots.values
         name = code.emit_consumer(passed, dims.product(loop.size for loop in task.rows))
         return Follower(V(self.f, f"@{name}", PTR), packed(self.f, passed))
 
@@ -370,20 +376,31 @@ class RegionCode:
             if not result.type.rank:
                 self.slots[result] = self.slot(result.type.dtype)
         results = [self.array(result) for result in op.results]
-        self._call_routine(op, operands, results, self._consumer(node))
+        lent: list[V] = []
+        self._call_routine(node, operands, results, self._consumer(node, lent))
+        for memory in reversed(lent):
+            self.planned.free(self.f, memory)
         for result in op.results:
             if not result.type.rank:
                 self.numbers[result] = self.load_number(self.slots[result], result.type.dtype)
 
     def _call_routine(
-        self, op: Op, operands: list[Array], results: list[Array], follower: Follower | None
+        self,
+        node: OpaqueNode,
+        operands: list[Array],
+        results: list[Array],
+        follower: Follower | None,
     ) -> None:
         """Call a routine that is a function of its own; equal ones are written once."""
+        op = node.op
         call = self._routine_call(op)
         parts = 0 if follower is None else follower.parts
+        is_planned = node in self.schedule.workspace
         key = f"{call.key} followed in {parts}" if parts else call.key
-        name = self._defined(key, call, parts=parts)
+        key = f"{key} planned" if is_planned else key
+        name = self._defined(key, call, parts=parts, is_planned=is_planned)
         pointers = [array.pointer for array in (*operands, *results)]
+        pointers += [self.scratch.record] if is_planned else []
         if follower is not None:
             pointers += [follower.task, follower.data]
         passed = [self.run, *pointers, *[self.sizes.symbols[symbol] for symbol in call.symbols]]
@@ -400,7 +417,13 @@ class RegionCode:
         return _RoutineCall(op, strides, symbols, _routine_key(op, strides))
 
     def _defined(
-        self, key: str, call: _RoutineCall, *, parts: int = 0, rows: Size | None = None
+        self,
+        key: str,
+        call: _RoutineCall,
+        *,
+        parts: int = 0,
+        is_planned: bool = False,
+        rows: Size | None = None,
     ) -> str:
         """The function of a routine, which is written where it is first asked for: (run, pointers,
         symbols), or (run, data, begin, end) for some of so many rows.
@@ -409,26 +432,27 @@ class RegionCode:
             name = f"{call.op.name}{len(self.program.routines)}"
             self.program.routines[key] = name
             if rows is None:
-                self._define_routine(name, call, parts)
+                self._define_routine(name, call, parts, is_planned=is_planned)
             else:
                 self._define_rows(name, call, rows)
         return self.program.routines[key]
 
-    def _define_routine(self, name: str, call: _RoutineCall, parts: int) -> None:
-        """One that is followed, if each of its rows has parts."""
+    def _define_routine(
+        self, name: str, call: _RoutineCall, parts: int, *, is_planned: bool
+    ) -> None:
+        """One that is followed, if each of its rows has parts; a planned one is given memory."""
         pointers = [f"p{n}" for n in range(len(call.values))]
+        pointers += ["scratch"] if is_planned else []
         pointers += ["task", "data"] if parts else []
         parameters = [("run", PTR), *[(pointer, PTR) for pointer in pointers]]
         parameters += [(f"s.{symbol}", I64) for symbol in call.symbols]
         f = self.program.module.function(name, VOID, parameters, internal=True, glue=True)
         run, *rest = f.arguments
         sizes = Sizes(f, dict(zip(call.symbols, rest[len(pointers) :], strict=True)))
-        held = rest[: len(pointers)]
-        follower = None
-        if parts:
-            task, data = held[len(call.values) :]
-            follower = Follower(task, data, parts=parts)
-        self._write_routine(f, run, name, call, held[: len(call.values)], sizes, follower=follower)
+        given, more = rest[: len(call.values)], rest[len(call.values) : len(pointers)]
+        scratch = Scratch(more.pop(0)) if is_planned else None
+        follower = Follower(more[0], more[1], parts=parts) if parts else None
+        self._write_routine(f, run, name, call, given, sizes, follower=follower, scratch=scratch)
         # What LLVM contracts in it must not depend on how long the module is, see `settle`.
         f.is_glue = not f.has_arithmetic
 
@@ -456,6 +480,7 @@ class RegionCode:
         *,
         follower: Follower | None = None,
         part: Part | None = None,
+        scratch: Scratch | None = None,
     ) -> None:
         program, op = self.program, call.op
         env = Env(
@@ -467,6 +492,7 @@ class RegionCode:
             follower,
             program.products,
             part,
+            scratch,
         )
         arrays = []
         for number, value in enumerate(call.values):

@@ -7,7 +7,7 @@ entry is given; numbers pass from one section to the next through memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from weft.compiler.ir.graph import Constant, Parameter, Value
@@ -17,6 +17,7 @@ from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, V
+from weft.compiler.lower.llvm.emit.scratch import Scratch
 from weft.compiler.lower.llvm.emit.types import I8, I64, PTR, VOID
 from weft.compiler.lower.llvm.program.region import RegionCode
 
@@ -29,7 +30,7 @@ SECTION_NODES: Final = 50
 LEAST_SECTIONS: Final = 4
 NUMBER_BYTES: Final = 16  # of the memory in which a number passes, a complex one too
 
-TABLES: Final = ("run", "arguments", "numbers", "results", "arena", "passed")
+TABLES: Final = ("run", "arguments", "numbers", "results", "arena", "scratch", "passed")
 
 
 def is_long(program: ProgramCode) -> bool:
@@ -41,15 +42,16 @@ def is_long(program: ProgramCode) -> bool:
 
 
 def emit_sections(program: ProgramCode, f: Function, tables: Sequence[V]) -> None:
-    """Write the sections, and into the entry their calls; `tables` is what the entry is given."""
+    """Write the sections, and into the entry their calls; `tables` is what all are given."""
     sections = list(_divided(program))
     slots = _slots(program, sections)
+    parameters: dict[Value, int] = {p: number for number, p in enumerate(program.graph.parameters)}
     passed = f.stack(I8, max(len(slots), 1) * NUMBER_BYTES, align=NUMBER_BYTES)
     for number, nodes in enumerate(sections):
         name = f"section{number}"
-        parameters = [(table, PTR) for table in TABLES]
-        g = program.module.function(name, VOID, parameters, internal=True, glue=True)
-        code = SectionCode(program, g, slots)
+        tables_of_section = [(table, PTR) for table in TABLES]
+        g = program.module.function(name, VOID, tables_of_section, internal=True, glue=True)
+        code = SectionCode(program, g, slots, parameters)
         code.emit_nodes(nodes)
         if number == len(sections) - 1:
             code.emit_results()
@@ -91,22 +93,28 @@ def _slots(program: ProgramCode, sections: Sequence[Sequence[Node]]) -> dict[Val
 class SectionCode(RegionCode):
     """Writes some nodes of the program's region into a function of their own."""
 
-    def __init__(self, program: ProgramCode, g: Function, slots: dict[Value, int]) -> None:
-        run, self.arguments, numbers, self.results, arena, self.passed = g.arguments
+    def __init__(
+        self,
+        program: ProgramCode,
+        g: Function,
+        slots: Mapping[Value, int],
+        parameters: Mapping[Value, int],
+    ) -> None:
+        run, self.arguments, numbers, self.results, arena, scratch, self.passed = g.arguments
         sizes = Sizes(g, program.symbol_values(g, numbers))
-        super().__init__(program, program.plan, g, run, sizes, arena)
+        super().__init__(program, program.plan, g, run, sizes, arena, Scratch(scratch))
         self.passing = slots
+        self.parameters = parameters
 
     def emit_nodes(self, nodes: Sequence[Node]) -> None:
         """Write the nodes, and what later sections want of their numbers."""
-        before = set(self.numbers)
         for node in nodes:
             with self.program.clock(self.f, node):
                 self._node(node)
         homes, own = self.plan.fusion.homes, set(nodes)
-        for value in [v for v in self.numbers if v in self.passing and v not in before]:
-            if homes.get(value) in own:
-                self.store_number(self.numbers[value], self._slot_of(value))
+        for value, element in self.numbers.items():
+            if value in self.passing and homes.get(value) in own:
+                self.store_number(element, self._slot_of(value))
 
     def emit_results(self) -> None:
         """Bring the results to where the caller wants them."""
@@ -117,19 +125,19 @@ class SectionCode(RegionCode):
 
     def number(self, value: Value) -> Element:
         if value not in self.numbers and not isinstance(value, Constant):
+            is_argument = isinstance(value, Parameter)
             pointer = (
-                self._argument(value) if isinstance(value, Parameter) else self._slot_of(value)
+                self._argument(self.parameters[value]) if is_argument else self._slot_of(value)
             )
             self.numbers[value] = self.load_number(pointer, value.type.dtype)
         return super().number(value)
 
     def _new_pointer(self, buffer: Buffer) -> V:
         if buffer.kind == "parameter":
-            return self._argument(self.plan.region.parameters[buffer.number])
+            return self._argument(buffer.number)
         return super()._new_pointer(buffer)
 
-    def _argument(self, parameter: Value) -> V:
-        number = self.program.parameter_number(parameter)
+    def _argument(self, number: int) -> V:
         return self.f.load(self.f.element(self.arguments, I64, number), PTR)
 
     def _target(self, number: int) -> V:

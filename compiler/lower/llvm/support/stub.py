@@ -194,7 +194,7 @@ def _emit_arena(module: Module) -> None:
     function = pointer(f, descriptor, Stub.ARENA_FUNCTION)
     with f.when(function.ne(0)):
         numbers = f.element(frame, I64, word(f, descriptor, Stub.NUMBERS_AT))
-        bytes.set(f.call_pointer(function, I64, [numbers]))
+        bytes.set(f.call_pointer(function, I64, [frame, numbers]))
     with f.otherwise(bytes.get().le(_ARENA_ON_STACK)) as choice:
         _enter(f, descriptor, frame, f.stack(I8, _ARENA_ON_STACK, align=64))
         choice.otherwise()

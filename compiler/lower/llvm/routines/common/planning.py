@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from weft.compiler.ir import dims
+from weft.compiler.ir.alignment import aligned, parts_for_threads
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.types import ArrayType
-from weft.compiler.lower.llvm.emit import scratch
 from weft.compiler.lower.llvm.emit.arrays import Array
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
@@ -21,8 +21,7 @@ from weft.compiler.lower.llvm.routines.common.rows import LEAST_STEPS
 
 def part(bytes: Size) -> Size:
     """The bytes that a part takes."""
-    step = scratch.ALIGNMENT
-    return dims.floor_divide(bytes + (step - 1), step) * step
+    return aligned(bytes)
 
 
 def array(dtype: DType, shape: Iterable[Size]) -> Size:
@@ -40,10 +39,7 @@ def largest(sizes: Iterable[Size]) -> Size:
 
 def tasks(bytes: Size, threads: Size, count: Size) -> Size:
     """The bytes for `count` tasks that take so many each."""
-    if isinstance(bytes, int) and not bytes:
-        return 0
-    slots = dims.maximum(dims.minimum(threads, count), 1)
-    return part(slots * scratch.FLAG_BYTES) + slots * part(bytes)
+    return parts_for_threads(bytes, threads, count)
 
 
 def chunks(count: Size, steps: Size, group: int = 1) -> Size:

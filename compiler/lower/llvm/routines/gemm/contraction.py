@@ -142,9 +142,20 @@ def multiply_batch(
         x, y, z = items
         products.multiply(g, inner, strategy, x, y, z, goes_on, totals)
 
+    bytes = _item_bytes(f.module.target, strategy, lhs, rhs, result)
+
     def run(at_once: bool) -> None:
-        arrays = [lhs, rhs, result]
-        copies.for_each(f, env, batch, arrays, steps, each, numbers=passed, at_once=at_once)
+        copies.for_each(
+            f,
+            env,
+            batch,
+            [lhs, rhs, result],
+            steps,
+            each,
+            numbers=passed,
+            at_once=at_once,
+            scratch=bytes,
+        )
 
     if division.at_once is not None:
         run(division.at_once)
@@ -177,6 +188,21 @@ def _division_of(
     if steps is not None:
         return _BatchDivision(strategy, is_small or _is_many(batch))
     return _BatchDivision(strategy, None if batch else True)
+
+
+def _item_bytes(target: Target, strategy: Strategy, lhs: Array, rhs: Array, result: Array) -> int:
+    """What each of several products works in that are computed at once; 0 where that is known only
+    at run time: then they ask the heap.
+    """
+    numbers = (*result.shape[-2:], lhs.shape[-1], *lhs.strides[-2:], *rhs.strides[-2:])
+    if not sizes.all_known(numbers):
+        return 0
+    m, n, k, down, across, deeper, along = numbers
+    kinds = Kinds(lhs.dtype, rhs.dtype, result.dtype)
+    product = scratch.Matrices(kinds, m, n, k, (down, across), (deeper, along), target, 1)
+    bytes = scratch.product_bytes(product, strategy)
+    assert isinstance(bytes, int)
+    return bytes
 
 
 def _is_many(batch: Sequence[Operand]) -> bool:
@@ -308,9 +334,7 @@ def _packed_unless(f: Function, env: Env, fits: V, ordered: Array, direct: Array
 
 
 def _scratch(call: Planned) -> Size:
-    """Copies of operands, and what a product takes; of products that run at once each asks the
-    heap.
-    """
+    """Copies of operands, and what a product takes, or each of those that run at once."""
     op, n = call.op, len(call.op.attributes.get("lhs_batch", ()))
     axes = _axes_of(op)
     types = [operand.type for operand in op.operands]
@@ -331,7 +355,10 @@ def _scratch(call: Planned) -> Size:
     division = _division_of(call.products, call.target, arrays[0], arrays[1], result)
     is_single = all(map(_is_one, result.shape[:n]))
     if division.at_once and not is_single:
-        return copied
+        each = _item_bytes(call.target, division.strategy, arrays[0], arrays[1], result)
+        batch = dims.product(shape[:n])
+        chunks = planning.chunks(batch, dims.product((m, shape[-1], k)))
+        return copied + planning.tasks(each, call.threads, chunks)
     kinds = Kinds(types[0].dtype, types[1].dtype, op.results[0].type.dtype)
     strides = [matrix.strides(array) for matrix, array in zip((left, right), seen, strict=True)]
     product = scratch.Matrices(

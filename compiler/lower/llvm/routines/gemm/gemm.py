@@ -5,7 +5,8 @@ it by `Kind.symbol`:
 
     weft_gemm_*(run, lhs, rhs, result, task, data, totals, scratch, first, m, n, k, four strides)
 
-`scratch` is memory of as many bytes as `scratch.gemm_bytes` says, or null: then the heap is asked.
+`scratch` is the record of memory that is set aside (`emit.scratch`), or null: then the heap is
+asked.
 
 `blocking` says how a product is divided, `tasks` has what threads do.
 """
@@ -58,7 +59,7 @@ def call(
     sizes = (goes_on.first, *result.shape, lhs.shape[1], *lhs.strides, *rhs.strides)
     pointers = [env.run, lhs.pointer, rhs.pointer, result.pointer, goes_on.task, goes_on.data]
     pointers.append(totals or f.const(0, PTR))
-    pointers.append(f.const(0, PTR) if env.scratch is None else env.scratch.next)
+    pointers.append((env.scratch or Scratch.none(f)).record)
     f.call(kind.symbol, VOID, [*pointers, *[f.const(size, I64) for size in sizes]])
 
 
@@ -72,43 +73,19 @@ def define(module: Module, kind: Kind) -> None:
     run, *given = f.arguments
     *arrays, planned = given[: len(_POINTERS) - 1]
     numbers = given[len(_POINTERS) - 1 :]
-    env = Env(module, run, kind.symbol, [])
-    memory = _Memory(f, env, planned)
+    env = Env(module, run, kind.symbol, [], scratch=Scratch(planned))
     sums = arrays[2]
     if kind.is_narrowed:
         m, n = numbers[1:3]
-        sums = memory.take(m * n * tile.type.itemsize)
+        sums = env.workspace(f, m * n * tile.type.itemsize)
     product = Product(kind, module.target, Arguments(*[*arrays, *numbers, sums]))
-    _build(f, env, product, memory)
+    _build(f, env, product)
     if kind.is_narrowed:
-        memory.give_back(sums)
+        env.free(f, sums)
     f.ret()
 
 
-class _Memory:
-    """What a product works in: planned memory if there is some, else the heap's."""
-
-    def __init__(self, f: Function, env: Env, planned: V) -> None:
-        self.f: Final = f
-        self.env: Final = env
-        self.is_planned: Final = planned.ne(0)
-        self.planned: Final = Scratch(f, planned)
-
-    def take(self, bytes: V) -> V:
-        f, part = self.f, self.f.variable(0, PTR)
-        with f.otherwise(self.is_planned) as choice:
-            part.set(self.planned.take(f, bytes))
-            choice.otherwise()
-            part.set(self.env.workspace(f, bytes))
-        return part.get()
-
-    def give_back(self, part: V) -> None:
-        f = self.f
-        with f.when(~self.is_planned):
-            self.env.free(f, part)
-
-
-def _build(f: Function, env: Env, product: Product, memory: _Memory) -> None:
+def _build(f: Function, env: Env, product: Product) -> None:
     tile, k = product.tile, product.given.k
     blocking = blocking_of(f, env, product)
     depth, packed_panels = blocking.slice, blocking.packed_panels
@@ -122,7 +99,7 @@ def _build(f: Function, env: Env, product: Product, memory: _Memory) -> None:
     packed = f.variable(few)
     is_large = room.gt(LIMITS.stack_bytes)
     with f.when(is_large):
-        packed.set(memory.take(room))
+        packed.set(env.workspace(f, room))
     with f.range(0, k, several * depth) as start:
         end = f.minimum(start + several * depth, k)
         span = (start, end)
@@ -130,6 +107,6 @@ def _build(f: Function, env: Env, product: Product, memory: _Memory) -> None:
             tasks.pack_right(f, env, product, blocking, packed.get(), span)
         tasks.multiply(f, env, product, blocking, packed.get(), span)
     with f.when(is_large):
-        memory.give_back(packed.get())
+        env.free(f, packed.get())
     with f.when(product.has_more & blocking.groups.ne(1)):
         tasks.go_on(f, env, product)

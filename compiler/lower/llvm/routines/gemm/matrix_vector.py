@@ -243,14 +243,13 @@ def multiply_vector(f: Function, env: Env, matrix: Array, vector: Array, result:
     """A matrix [m, k] times a vector [k] into a result of m neighbouring elements."""
     kinds = (matrix.dtype, vector.dtype, result.dtype)
     form = known_form(matrix)
-    planned = [] if env.scratch is None else [env.scratch.next]
-    mark = ".planned" if planned else ""
-    name = f"product.{form}.{'.'.join(kind.name for kind in kinds)}{mark}"
-    names = ("run", "matrix", "vector", "result", *(["scratch"] if planned else ()))
+    name = f"product.{form}.{'.'.join(kind.name for kind in kinds)}"
+    names = ("run", "scratch", "matrix", "vector", "result")
     numbers = ("down", "across", "step", "rows", "depth")
     parameters = [(name, PTR) for name in names] + [(name, I64) for name in numbers]
     rows.shared(f.module, name, VOID, parameters, lambda g: _build(g, form, *kinds))
-    pointers = [env.run, matrix.pointer, vector.pointer, result.pointer, *planned]
+    scratch = (env.scratch or Scratch.none(f)).record
+    pointers = [env.run, scratch, matrix.pointer, vector.pointer, result.pointer]
     given = (*matrix.strides, *vector.strides, *matrix.shape)
     f.call(name, VOID, [*pointers, *[sizes.value(f, x) for x in given]])
 
@@ -264,10 +263,9 @@ def known_form(matrix: Array) -> str:
 
 
 def _build(f: Function, form: str, matrix_of: DType, vector_of: DType, result_of: DType) -> None:
-    run, x, y, z, *planned = f.arguments[:-5]
+    run, scratch, x, y, z = f.arguments[:-5]
     down, across, step, count, depth = f.arguments[-5:]
-    scratch = Scratch(f, planned[0]) if planned else None
-    env = Env(f.module, run, f.name, [], scratch=scratch)
+    env = Env(f.module, run, f.name, [], scratch=Scratch(scratch))
     matrix = Array(x, matrix_of, (count, depth), (down, across))
     vector = Array(y, vector_of, (depth,), (step,))
     result = Array(z, result_of, (count,), (1,))

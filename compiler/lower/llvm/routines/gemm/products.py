@@ -100,15 +100,12 @@ def _call(f: Function, env: Env, strategy: str, build: _Build, product: _Product
     strides = (*lhs.strides, *rhs.strides)
     ones = "".join("1" if sizes.is_known(x) and x == 1 else "n" for x in strides)
     followed = [] if product.follower is None else ["task", "data"]
-    planned = [] if env.scratch is None else ["scratch"]
-    marks = f"{'.followed' if followed else ''}{'.planned' if planned else ''}"
-    name = f"product.{strategy}.{kinds.name}.{ones}{marks}"
+    name = f"product.{strategy}.{kinds.name}.{ones}{'.followed' if followed else ''}"
     names: tuple[str, ...] = ("down", "across", "deeper", "along", "rows", "columns", "depth")
-    pointers = [(pointer, PTR) for pointer in ("run", "lhs", "rhs", "result", *planned, *followed)]
+    pointers = [(pointer, PTR) for pointer in ("run", "scratch", "lhs", "rhs", "result", *followed)]
 
     def make(g: Function) -> None:
-        run, x, y, z, *numbers = g.arguments
-        scratch = Scratch(g, numbers.pop(0)) if planned else None
+        run, scratch, x, y, z, *numbers = g.arguments
         follower = None
         if followed:
             task, data, *numbers, first = numbers
@@ -123,13 +120,13 @@ def _call(f: Function, env: Env, strategy: str, build: _Build, product: _Product
             follower,
         )
         g.attributes = "noinline nounwind"
-        build(g, Env(g.module, run, name, [], scratch=scratch), given)
+        build(g, Env(g.module, run, name, [], scratch=Scratch(scratch)), given)
         g.ret()
 
     names += ("first",) if followed else ()
     rows.shared(f.module, name, VOID, [*pointers, *[(number, I64) for number in names]], make)
-    addresses = [env.run, lhs.pointer, rhs.pointer, result.pointer]
-    addresses += [] if env.scratch is None else [env.scratch.next]
+    scratch = (env.scratch or Scratch.none(f)).record
+    addresses = [env.run, scratch, lhs.pointer, rhs.pointer, result.pointer]
     numbers = [*strides, *result.shape, lhs.shape[1]]
     if product.follower is not None:
         addresses += [product.follower.task, product.follower.data]

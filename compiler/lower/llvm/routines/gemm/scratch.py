@@ -92,9 +92,22 @@ def gemm_bytes(product: Matrices, kind: Kind) -> Size:
         assert isinstance(panels, int) and isinstance(product.n, int)
         in_place = product.n // tile.columns if _is_read_in_place(product, kind) else 0
         return sums + _packed_bytes(product, kind, panels - in_place)
-    # Full panels may all be read where they lie: then one is left at most.
-    counts = [panels, 1] if kind.is_at_work else [panels]
-    return sums + planning.largest(_packed_bytes(product, kind, count) for count in counts)
+    return sums + _most_packed_bytes(product, kind)
+
+
+def _most_packed_bytes(product: Matrices, kind: Kind) -> Size:
+    """The same as `_packed_bytes` of a product of which sizes are known only at run time, at most:
+    all of the right operand, or what the last cache holds of it, or a single slice.
+    """
+    tile, target = kind.tile(product.target), product.target
+    most, overlap = most_slice(kind, target), packing.overlap(tile, tile.columns)
+    width, itemsize = product.n + tile.columns, tile.type.itemsize
+    lines = product.k + dims.minimum(product.k, most) + 2 * tile.lanes
+    if overlap:
+        return planning.part(width * (lines + lines * overlap) * itemsize)
+    cached = target.caches.last // LIMITS.last_cache_part
+    one_slice = width * ((most + tile.lanes) * itemsize)
+    return planning.part(dims.minimum(width * lines * itemsize, dims.maximum(one_slice, cached)))
 
 
 def _packed_bytes(product: Matrices, kind: Kind, panels: Size) -> Size:

@@ -88,6 +88,11 @@ CASES += [
         [numbers(3, 90, 80), numbers(3, 80, 100)],
         {"lhs_contract": (2,), "rhs_contract": (1,), "lhs_batch": (0,), "rhs_batch": (0,)},
     ),
+    (
+        "dot_general",
+        [numbers(12, 90, 300, of="float32"), numbers(12, 300, 170, of="float32")],
+        {"lhs_contract": (2,), "rhs_contract": (1,), "lhs_batch": (0,), "rhs_batch": (0,)},
+    ),
 ]
 COMPLEX = "complex128"
 for shape, kind, axes in (

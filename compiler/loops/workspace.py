@@ -1,0 +1,221 @@
+"""How much memory nodes work in, beside the arrays that they read and write: rows that stages of a
+kernel keep, running results of reductions, what a target's routines ask for, and the frames of
+threads that run steps of a loop at once.
+
+Nodes of a program run one after the other, so that they share this memory: it lies behind the
+arrays of the program and is as large as the largest need. Sizes may depend on how many threads a
+run has (`THREADS`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from weft.compiler.ir import dims
+from weft.compiler.ir.alignment import aligned, parts_for_threads
+from weft.compiler.ir.dims import Dim, Size
+from weft.compiler.ir.graph import Op
+from weft.compiler.ir.index.affine import Loop
+from weft.compiler.ir.index.expression import Ref
+from weft.compiler.loops.build_kernels import Kernels
+from weft.compiler.loops.costs import PARALLEL
+from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode, Reduction
+from weft.compiler.loops.kernel import Kernel
+from weft.compiler.loops.memory import RegionPlan
+from weft.compiler.loops.reduction_tiling import ReductionPlan
+from weft.compiler.loops.stage_values import stage_values
+from weft.compiler.loops.vectorise import VectorPlan
+from weft.compiler.record import record
+
+if TYPE_CHECKING:
+    from weft.compiler.loops.schedule import KernelCase, Schedule
+
+THREADS: Final = "run.threads"  # the symbol of the number of threads of a run
+_THREADS: Final = dims.symbol(THREADS)
+PARTIAL_BYTES: Final = 24  # of the running result of a part: three numbers at most
+
+# What a target's routine for an op works in, whose operands have these strides, where so many
+# threads may be at work.
+RoutineBytes: TypeAlias = "Callable[[Op, Sequence[tuple[Size, ...]], Size], Size]"
+
+
+def no_bytes(op: Op, strides: Sequence[tuple[Size, ...]], threads: Size) -> Size:
+    """A target whose routines plan nothing."""
+    return 0
+
+
+def plan_workspace(
+    plan: RegionPlan, kernels: Kernels, schedule: Schedule, routine_bytes: RoutineBytes
+) -> tuple[dict[Node, Size], Size]:
+    """What each node works in, and what the whole program needs for it."""
+    planner = _Planner(kernels, schedule, routine_bytes)
+    total = planner.region(plan, _THREADS, frozenset())
+    return planner.workspace, total
+
+
+class _Planner:
+    def __init__(self, kernels: Kernels, schedule: Schedule, routine_bytes: RoutineBytes) -> None:
+        self.kernels = kernels
+        self.schedule = schedule
+        self.routine_bytes = routine_bytes
+        self.workspace: dict[Node, Size] = {}
+        self.of_kernels: dict[KernelCase, KernelMemory] = {}
+
+    def region(self, plan: RegionPlan, threads: Size, late: frozenset[str]) -> Size:
+        """The largest need of a region's nodes. `late` has the symbols whose values are not known
+        when the program is called: what depends on these is not planned.
+        """
+        late |= plan.late
+        most: Size = 0
+        for node in plan.nodes:
+            if node in self.schedule.by_rows:
+                continue
+            bytes = self._node(plan, node, threads, late)
+            if _is_known(bytes, late) and bytes != 0:
+                self.workspace[node] = bytes
+                most = dims.maximum(most, bytes)
+        return most
+
+    def _node(self, plan: RegionPlan, node: Node, threads: Size, late: frozenset[str]) -> Size:
+        match node:
+            case FusionGroup():
+                return self._group(node, threads)
+            case PiecewiseNode():
+                return _largest([self._group(group, threads) for group in node.groups])
+            case OpaqueNode():
+                if node.op in plan.controls:
+                    return self._control(plan, node.op, threads, late)
+                return self._routine(plan, node, threads)
+
+    def _group(self, group: FusionGroup, threads: Size) -> Size:
+        case = self.schedule.case_of.get(self.kernels.of_group[group])
+        if case is None:
+            return 0
+        return self._memory(case).bytes(threads)
+
+    def _memory(self, case: KernelCase) -> KernelMemory:
+        if case not in self.of_kernels:
+            self.of_kernels[case] = kernel_memory(case.kernel, case.vectors)
+        return self.of_kernels[case]
+
+    def _control(self, plan: RegionPlan, op: Op, threads: Size, late: frozenset[str]) -> Size:
+        bodies = plan.controls[op].bodies
+        if op not in self.schedule.parallel:
+            return _largest([self.region(body, threads, late) for body in bodies])
+        (body,) = bodies
+        iteration = op.definition.memory.iteration
+        assert iteration is not None
+        frame = aligned(body.bytes) + self.region(body, 1, late)
+        return parts_for_threads(frame, threads, iteration.steps(op))
+
+    def _routine(self, plan: RegionPlan, node: OpaqueNode, threads: Size) -> Size:
+        """An op, and the kernels that consume its rows on the same threads."""
+        op = node.op
+        layouts = [plan.operand_layout(v) if v.type.rank else None for v in op.operands]
+        strides = [() if layout is None else layout.strides for layout in layouts]
+        total = self.routine_bytes(op, strides, threads)
+        chain = self.schedule.chains.get(node)
+        for task in () if chain is None else chain.tasks:
+            if task.case is not None:
+                total = total + parts_for_threads(self._memory(task.case).of_thread, threads)
+        return total
+
+
+def _largest(sizes: Sequence[Size]) -> Size:
+    most: Size = 0
+    for size in sizes:
+        most = dims.maximum(most, size)
+    return most
+
+
+def _is_known(size: Size, late: frozenset[str]) -> bool:
+    return not isinstance(size, Dim) or not any(s.name in late for s in dims.symbols(size))
+
+
+# --- kernels ------------------------------------------------------------------------------------
+
+
+@record
+class KernelMemory:
+    """What a kernel works in: `partials`, the running results of a reduction's parts, and what each
+    thread has for itself; whether there may be several threads.
+    """
+
+    partials: Size
+    of_thread: Size
+    is_shared: bool
+
+    def bytes(self, threads: Size = _THREADS) -> Size:
+        """All of it, in a run on so many threads."""
+        return self.partials + parts_for_threads(self.of_thread, threads if self.is_shared else 1)
+
+
+def kernel_memory(kernel: Kernel, vectors: VectorPlan) -> KernelMemory:
+    """What a kernel works in."""
+    cost = kernel.additions(vectors.lanes)
+    total: Size = 0
+    for _, bytes in kept_rows(kernel, vectors).values():
+        total = total + aligned(bytes)
+    tiling = vectors.tiling
+    if tiling is not None:
+        for bytes in running_bytes(tiling, vectors):
+            total = total + aligned(bytes)
+    split = tiling is not None and tiling.split is not None
+    partials = partial_bytes(kernel, tiling) if tiling is not None and split else 0
+    return KernelMemory(partials, total, not isinstance(cost, int) or cost >= PARALLEL)
+
+
+def kept_rows(kernel: Kernel, vectors: VectorPlan) -> dict[Ref, tuple[tuple[Loop, ...], Size]]:
+    """The entries whose rows several stages read: the loops over a row, and its bytes. Rows that
+    vectors go along are one vector longer.
+    """
+    kept = stage_values(kernel).kept
+    rows: dict[Ref, tuple[tuple[Loop, ...], Size]] = {}
+    for ref in kernel.entries:
+        if ref not in kept:
+            continue
+        loops = [loop for loop in kernel.inner if loop in kernel.entries[ref].loops]
+        loops.sort(key=lambda loop: loop in vectors.along.values())
+        lanes, itemsize = max(vectors.lanes, 1), ref.value.type.dtype.itemsize
+        steps = dims.product(loop.size for loop in loops)
+        if vectors.outer is not None:
+            steps = steps * lanes
+        rows[ref] = tuple(loops), (steps + lanes) * itemsize
+    return rows
+
+
+def running_results(tiling: ReductionPlan, vectors: VectorPlan) -> int:
+    """How many running results a work item of a tiled reduction holds."""
+    return math.prod(running_extent(loop, tiling, vectors) for loop in tiling.kept)
+
+
+def running_extent(loop: Loop, tiling: ReductionPlan, vectors: VectorPlan) -> int:
+    """Steps of a kept loop for which there are running results: whole vectors."""
+    size = tiling.tile if loop is tiling.kept[0] else loop.size
+    assert isinstance(size, int)
+    unit = vectors.lanes if vectors.lanes and loop is vectors.outer else 1
+    return -(-size // unit) * unit
+
+
+def running_bytes(tiling: ReductionPlan, vectors: VectorPlan) -> list[int]:
+    """The bytes of each array of running results; a single one is in a register."""
+    count = running_results(tiling, vectors)
+    if count == 1:
+        return []
+    sizes: list[int] = []
+    for entry in tiling.stage.reductions:
+        assert isinstance(entry.source, Reduction)
+        dtype = entry.source.body.value.type.dtype.working
+        parts = 2 if dtype.is_complex else 1
+        sizes += [count * (dtype.itemsize // parts)] * parts
+        if entry.source.kind in ("argmax", "argmin"):
+            sizes += [count * 8, count]
+    return sizes
+
+
+def partial_bytes(kernel: Kernel, tiling: ReductionPlan) -> Size:
+    """The running results of all parts."""
+    results = dims.product(loop.size for loop in kernel.outer)
+    return aligned(tiling.parts * results * (len(tiling.stage.reductions) * PARTIAL_BYTES))
