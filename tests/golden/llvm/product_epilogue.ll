@@ -113,6 +113,7 @@ entry:
   call void @kernel0(ptr %run, ptr %p0, ptr %p1, i64 0, i64 40)
   ret void
 }
+define internal void @dot_general0(ptr %run, ptr %p0, ptr %p1, ptr %p2, ptr %task, ptr %data) ; folded
 define internal void @kernel0.rows0(ptr %run, ptr %data, i64 %begin, i64 %end)  {
 entry:
   %.1 = getelementptr inbounds i64, ptr %data, i64 0
@@ -127,4 +128,3 @@ entry:
   call void @kernel0(ptr %run, ptr %.2, ptr %.4, i64 %.8, i64 %.9)
   ret void
 }
-define internal void @dot_general0(ptr %run, ptr %p0, ptr %p1, ptr %p2, ptr %task, ptr %data) ; folded

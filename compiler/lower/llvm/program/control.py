@@ -446,7 +446,7 @@ def _host_call(code: RegionCode, op: Op) -> None:
     f = code.f
     site = code.program.host(op)
     operands = [
-        code.packed_operand(op, v) if v.type.rank else code.array(v).pointer for v in op.operands
+        code.packed_operand(op, v) if v.type.rank else code.number_address(v) for v in op.operands
     ]
     results = []
     for result in op.results:

@@ -12,14 +12,14 @@ how many threads the run has: `arena_bytes` notes the size of both in the run re
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from weft.compiler.abi import CLOCKS, Run
+from weft.compiler.abi import CLOCKS, CONSTANTS, Run
 from weft.compiler.artifact import Site
 from weft.compiler.ir import dims
 from weft.compiler.ir.graph import Constant, Graph, Op, Value
@@ -63,7 +63,7 @@ class ProgramCode:
     hosts: list[HostSite] = field(default_factory=list)
     constants: dict[Constant, int] = field(default_factory=dict)
     kernels: dict[str, KernelCode] = field(default_factory=dict)  # by name
-    routines: dict[str, str] = field(default_factory=dict)
+    routines: dict[Hashable, str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)  # by the names of routines
     ways: dict[Op, str] = field(default_factory=dict)
     clocks: dict[Node, int] = field(default_factory=dict)
@@ -124,6 +124,7 @@ class ProgramCode:
         else:
             self._emit_region(f, scratch)
         f.ret(f.load(f.element(f.arguments[0], I64, int(Run.ERROR)), I64))
+        f.is_glue = not f.has_arithmetic  # see `settle`
 
     def _scratch(self, f: Function) -> Scratch:
         """What the arena has behind the arrays of the plan."""
@@ -182,6 +183,11 @@ class ProgramCode:
         f.ret(bytes)
 
     # --- what regions share ---
+
+    def constant_table(self, f: Function) -> V:
+        """The table of constants' addresses that the runtime links in."""
+        self.module.external(CONSTANTS)
+        return V(f, f"@{CONSTANTS}", PTR)
 
     def constant(self, value: Constant) -> int:
         """The number of a constant in the table that the runtime links in."""

@@ -6,34 +6,34 @@ written in place, so a loop over numbers keeps them in registers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from weft.compiler.abi import CONSTANTS
-from weft.compiler.ir import dims
-from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.dtypes import DType
-from weft.compiler.ir.errors import LoweringError
 from weft.compiler.ir.graph import Constant, Op, Value
-from weft.compiler.ir.index.affine import row_major
-from weft.compiler.ir.infer import describe
 from weft.compiler.loops.arena import Buffer
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
 from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.memory import Copy, RegionPlan
-from weft.compiler.loops.schedule import Task
-from weft.compiler.lower.llvm import routines, scalar
-from weft.compiler.lower.llvm.emit.arrays import Array, Element, Env, Follower, Part, packed
-from weft.compiler.lower.llvm.emit.dimensions import Sizes, names
+from weft.compiler.lower.llvm import scalar
+from weft.compiler.lower.llvm.emit.arrays import Array, Element, Env
+from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.scratch import Scratch
-from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
+from weft.compiler.lower.llvm.emit.types import I64, PTR, of_dtype
 from weft.compiler.lower.llvm.kernels import inline_kernel
 from weft.compiler.lower.llvm.kernels.inline_kernel import InPlace
-from weft.compiler.lower.llvm.kernels.kernel import KernelCode
 from weft.compiler.lower.llvm.kernels.values import Values
-from weft.compiler.record import record
+from weft.compiler.lower.llvm.program.calls import (
+    ArrayAt,
+    Call,
+    Calls,
+    Number,
+    NumberAt,
+    Operand,
+    SymbolValue,
+)
 
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.program.module import ProgramCode
@@ -68,8 +68,8 @@ class RegionCode:
         self.heap: list[V] = []
         self.late_results: V | None = None
         self.schedule = program.schedule
-        assert program.program.kernels is not None
-        self.built = program.program.kernels
+        self.calls = Calls(program, plan)
+        self.built = self.calls.built
 
     def nested(self, plan: RegionPlan, frame: V) -> RegionCode:
         """The code of a region inside of this one."""
@@ -200,22 +200,6 @@ class RegionCode:
         self.f.store(made, self.f.element(self.late_results, I64, buffer.number))
         return made
 
-    def array(self, value: Value) -> Array:
-        """An operand or result of a routine."""
-        f = self.f
-        if not value.type.rank and not isinstance(value, Constant) and value in self.slots:
-            return Array(self.slots[value], value.type.dtype, (), ())
-        if not value.type.rank:
-            slot = self.slot(value.type.dtype)
-            self.store_number(self.number(value), slot)
-            return Array(slot, value.type.dtype, (), ())
-        layout = self.plan.operand_layout(value)
-        assert isinstance(layout.storage, Buffer)
-        shape = tuple(self.sizes.operand(size) for size in value.type.shape)
-        strides = tuple(self.sizes.operand(stride) for stride in layout.strides)
-        base = Array(self.pointer(layout.storage), value.type.dtype, shape, strides)
-        return base if layout.offset == 0 else base.moved(f, self.sizes.operand(layout.offset))
-
     def row_major(self, value: Value) -> V:
         """The pointer to the elements of an array that is row-major."""
         layout = self.plan.layout(value)
@@ -247,7 +231,7 @@ class RegionCode:
         numbers = [target for target in group.targets if not target.type.rank]
         for target in numbers:
             self.slots[target] = self.slot(target.type.dtype)
-        self._call_kernel(kernel)
+        self._run(self.calls.of_kernel(kernel))
         for target in numbers:
             self.numbers[target] = self.load_number(self.slots[target], target.type.dtype)
 
@@ -255,7 +239,7 @@ class RegionCode:
         if kernel in self.schedule.inlined:
             self._write_inline(kernel)
         else:
-            self._call_kernel(kernel)
+            self._run(self.calls.of_kernel(kernel))
 
     def _write_inline(self, kernel: Kernel) -> None:
         """Write a kernel where it stands."""
@@ -269,88 +253,43 @@ class RegionCode:
         values = Values(self.f, self.env, self.sizes, pointers, arguments)
         self.numbers.update(InPlace(kernel, values).emit())
 
-    def _storage_pointer(self, storage: object) -> V:
-        if isinstance(storage, Buffer):
-            return self.pointer(storage)
-        assert isinstance(storage, tuple)
-        return self.slots[storage[1]]
-
     def _array_pointer(self, kernel: Kernel, number: int) -> V:
-        """Where the positions of a kernel's array begin."""
-        pointer = self._storage_pointer(kernel.arrays[number][0])
-        offset = kernel.offsets[number] if kernel.offsets else 0
-        return self.f.offset(pointer, offset) if offset else pointer
+        """Where the positions of a kernel's array begin, which lie in a buffer."""
+        storage = kernel.arrays[number][0]
+        assert isinstance(storage, Buffer)
+        return self._address(ArrayAt(storage, kernel.offsets[number] if kernel.offsets else 0))
 
-    def _call_kernel(self, kernel: Kernel) -> None:
-        """Call a kernel."""
-        code = self.program.kernel(self.schedule.case_of[kernel])
-        scratch = [self.scratch.record] if code.has_memory else []
-        self.f.call(f"{code.name}.run", VOID, [self.run, *self._passed(kernel, code), *scratch])
-        if code.takes_memory:
-            self.env.leave_without_memory(self.f)
+    # --- calls ---
 
-    def _passed(self, kernel: Kernel, code: KernelCode) -> list[V]:
-        """What a kernel is given, whose code may have been written for an equal one."""
-        passed = [self._array_pointer(kernel, number) for number in range(len(kernel.arrays))]
-        for value in kernel.arguments:
-            element = self.number(value)
-            passed += element if isinstance(element, tuple) else (element,)
-        return passed + [self.sizes.symbols[name] for name in code.parameters.symbols]
+    def _run(self, call: Call) -> None:
+        """Write a call where it stands."""
+        values = [value for operand in call.operands for value in self._values(operand)]
+        call.write(self, values)
 
-    # --- consumers of rows ---
+    def _values(self, operand: Operand) -> Sequence[V]:
+        match operand:
+            case ArrayAt():
+                return (self._address(operand),)
+            case NumberAt():
+                return (self.number_address(operand.value),)
+            case Number():
+                element = self.number(operand.value)
+                return element if isinstance(element, tuple) else (element,)
+            case SymbolValue():
+                return (self.sizes.symbols[operand.name],)
 
-    def _consumer(self, node: OpaqueNode, lent: list[V]) -> Follower | None:
-        """What goes on with the rows of a product, if something does: one task, or several one
-        after the other. What they work in is added to what is `lent`.
-        """
-        chain = self.schedule.chains.get(node)
-        if chain is None:
-            return None
-        tasks = [self._task(task, chain.rows, lent) for task in chain.tasks]
-        return replace(self._one_task(tasks), parts=chain.parts)
+    def _address(self, array: ArrayAt) -> V:
+        pointer = self.pointer(array.buffer)
+        offset = self.sizes.operand(array.offset)
+        return self.f.offset(pointer, offset) if isinstance(offset, V) or offset else pointer
 
-    def _task(self, task: Task, rows: Size, lent: list[V]) -> Follower:
-        if task.kernel is None:
-            assert isinstance(task.node, OpaqueNode)
-            return self._routine_task(task.node, rows)
-        assert task.case is not None
-        code = self.program.kernel(task.case)
-        passed = self._passed(task.kernel, code)
-        slots = code.slots(self.f, self.planned, self.sizes, None)
-        if slots is not None:
-            lent.append(slots.flags)
-            passed += slots.values
-        name = code.emit_consumer(passed, dims.product(loop.size for loop in task.rows))
-        return Follower(V(self.f, f"@{name}", PTR), packed(self.f, passed))
-
-    def _routine_task(self, node: OpaqueNode, rows: Size) -> Follower:
-        """A routine as a task, for as many rows as it is told."""
-        op = node.op
-        call = self._routine_call(op)
-        pointers = [self.array(value).pointer for value in (*op.operands, *op.results)]
-        passed = [*pointers, *[self.sizes.symbols[symbol] for symbol in call.symbols]]
-        name = self._defined(f"{call.key} rows of {rows}", call, rows=rows)
-        return Follower(V(self.f, f"@{name}", PTR), packed(self.f, passed))
-
-    def _one_task(self, tasks: Sequence[Follower]) -> Follower:
-        """Tasks that are called one after the other, as one."""
-        if len(tasks) == 1:
-            return tasks[0]
-        name = f"chain{len(self.program.chains)}"
-        key = tuple(task.task.ref for task in tasks)
-        if key in self.program.chains:
-            name = self.program.chains[key]
-        else:
-            self.program.chains[key] = name
-            parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
-            g = self.program.module.function(name, VOID, parameters, internal=True, glue=True)
-            run, data, begin, end = g.arguments
-            for number, task in enumerate(tasks):
-                own = g.load(g.element(data, I64, number), PTR)
-                g.call(task.task.ref.removeprefix("@"), VOID, [run, own, begin, end])
-            g.ret()
-        data = packed(self.f, [task.data for task in tasks])
-        return Follower(V(self.f, f"@{name}", PTR), data)
+    def number_address(self, value: Value) -> V:
+        """Where a number is that is passed by its address."""
+        if not isinstance(value, Constant) and value in self.slots:
+            return self.slots[value]
+        slot = self.slot(value.type.dtype)
+        self.store_number(self.number(value), slot)
+        return slot
 
     def _piecewise(self, node: PiecewiseNode) -> None:
         self.copy("base", node)
@@ -366,174 +305,12 @@ class RegionCode:
         if op.name in control.CONTROL:
             control.CONTROL[op.name](self, op)
             return
-        if not routines.has_routine(op.name):
-            error = LoweringError("it has neither a routine nor an index map", op)
-            raise error.at(op.location, describe(op.definition, op.operands))
         if not op.results:
             return
-        operands = [self.array(operand) for operand in op.operands]
         for result in op.results:
             if not result.type.rank:
                 self.slots[result] = self.slot(result.type.dtype)
-        results = [self.array(result) for result in op.results]
-        lent: list[V] = []
-        self._call_routine(node, operands, results, self._consumer(node, lent))
-        for memory in reversed(lent):
-            self.planned.free(self.f, memory)
+        self._run(self.calls.of_routine(node))
         for result in op.results:
             if not result.type.rank:
                 self.numbers[result] = self.load_number(self.slots[result], result.type.dtype)
-
-    def _call_routine(
-        self,
-        node: OpaqueNode,
-        operands: list[Array],
-        results: list[Array],
-        follower: Follower | None,
-    ) -> None:
-        """Call a routine that is a function of its own; equal ones are written once."""
-        op = node.op
-        call = self._routine_call(op)
-        parts = 0 if follower is None else follower.parts
-        is_planned = node in self.schedule.workspace
-        key = f"{call.key} followed in {parts}" if parts else call.key
-        key = f"{key} planned" if is_planned else key
-        name = self._defined(key, call, parts=parts, is_planned=is_planned)
-        pointers = [array.pointer for array in (*operands, *results)]
-        pointers += [self.scratch.record] if is_planned else []
-        if follower is not None:
-            pointers += [follower.task, follower.data]
-        passed = [self.run, *pointers, *[self.sizes.symbols[symbol] for symbol in call.symbols]]
-        self.program.ways[op] = self.program.notes[name]
-        self.f.call(name, VOID, passed)
-        self.env.leave_without_memory(self.f)
-
-    def _routine_call(self, op: Op) -> _RoutineCall:
-        layouts = [self.plan.operand_layout(v) if v.type.rank else None for v in op.operands]
-        strides = [() if layout is None else layout.strides for layout in layouts]
-        shapes = [value.type.shape for value in (*op.operands, *op.results)]
-        given = [size for sizes in (*strides, *shapes) for size in sizes]
-        symbols = names([*given, *_attribute_sizes(list(op.attributes.values()))])
-        return _RoutineCall(op, strides, symbols, _routine_key(op, strides))
-
-    def _defined(
-        self,
-        key: str,
-        call: _RoutineCall,
-        *,
-        parts: int = 0,
-        is_planned: bool = False,
-        rows: Size | None = None,
-    ) -> str:
-        """The function of a routine, which is written where it is first asked for: (run, pointers,
-        symbols), or (run, data, begin, end) for some of so many rows.
-        """
-        if key not in self.program.routines:
-            name = f"{call.op.name}{len(self.program.routines)}"
-            self.program.routines[key] = name
-            if rows is None:
-                self._define_routine(name, call, parts, is_planned=is_planned)
-            else:
-                self._define_rows(name, call, rows)
-        return self.program.routines[key]
-
-    def _define_routine(
-        self, name: str, call: _RoutineCall, parts: int, *, is_planned: bool
-    ) -> None:
-        """One that is followed, if each of its rows has parts; a planned one is given memory."""
-        pointers = [f"p{n}" for n in range(len(call.values))]
-        pointers += ["scratch"] if is_planned else []
-        pointers += ["task", "data"] if parts else []
-        parameters = [("run", PTR), *[(pointer, PTR) for pointer in pointers]]
-        parameters += [(f"s.{symbol}", I64) for symbol in call.symbols]
-        f = self.program.module.function(name, VOID, parameters, internal=True, glue=True)
-        run, *rest = f.arguments
-        sizes = Sizes(f, dict(zip(call.symbols, rest[len(pointers) :], strict=True)))
-        given, more = rest[: len(call.values)], rest[len(call.values) : len(pointers)]
-        scratch = Scratch(more.pop(0)) if is_planned else None
-        follower = Follower(more[0], more[1], parts=parts) if parts else None
-        self._write_routine(f, run, name, call, given, sizes, follower=follower, scratch=scratch)
-        # What LLVM contracts in it must not depend on how long the module is, see `settle`.
-        f.is_glue = not f.has_arithmetic
-
-    def _define_rows(self, name: str, call: _RoutineCall, rows: Size) -> None:
-        parameters = [("run", PTR), ("data", PTR), ("begin", I64), ("end", I64)]
-        f = self.program.module.function(name, VOID, parameters, internal=True)
-        run, data, begin, end = f.arguments
-        count = len(call.values)
-        words = [
-            f.load(f.element(data, I64, number), PTR if number < count else I64)
-            for number in range(count + len(call.symbols))
-        ]
-        sizes = Sizes(f, dict(zip(call.symbols, words[count:], strict=True)))
-        part = Part(begin, end, sizes.operand(rows))
-        self._write_routine(f, run, name, call, words[:count], sizes, part=part)
-
-    def _write_routine(
-        self,
-        f: Function,
-        run: V,
-        name: str,
-        call: _RoutineCall,
-        pointers: Sequence[V],
-        sizes: Sizes,
-        *,
-        follower: Follower | None = None,
-        part: Part | None = None,
-        scratch: Scratch | None = None,
-    ) -> None:
-        program, op = self.program, call.op
-        env = Env(
-            program.module,
-            run,
-            name,
-            program.sites,
-            sizes.operand,
-            follower,
-            program.products,
-            part,
-            scratch,
-        )
-        arrays = []
-        for number, value in enumerate(call.values):
-            shape = tuple(sizes.operand(size) for size in value.type.shape)
-            is_operand = number < len(call.strides)
-            steps = call.strides[number] if is_operand else row_major(value.type.shape)
-            held = tuple(sizes.operand(step) for step in steps)
-            arrays.append(Array(pointers[number], value.type.dtype, shape, held))
-        count = len(op.operands)
-        routines.routine(op.name)(f, env, op, arrays[:count], arrays[count:])
-        program.notes[name] = ", ".join(dict.fromkeys(env.notes))
-        f.ret()
-
-
-@record
-class _RoutineCall:
-    """A routine's op, how its operands lie, and the symbols that it is told; equal keys are equal
-    code.
-    """
-
-    op: Op
-    strides: Sequence[tuple[Size, ...]]
-    symbols: list[str]
-    key: str
-
-    @property
-    def values(self) -> tuple[Value, ...]:
-        return (*self.op.operands, *self.op.results)
-
-
-def _attribute_sizes(values: Sequence[object]) -> Iterator[Size]:
-    """The symbolic sizes among an op's attributes."""
-    for value in values:
-        if isinstance(value, Dim):
-            yield value
-        elif isinstance(value, tuple):
-            yield from _attribute_sizes(value)
-
-
-def _routine_key(op: Op, strides: Sequence[tuple[Size, ...]]) -> str:
-    kinds = op.definition.attributes
-    attributes = [f"{name}={kinds[name].format(value)}" for name, value in op.attributes.items()]
-    types = [str(value.type) for value in (*op.operands, *op.results)]
-    return f"{op.name} {attributes} {types} {strides}"

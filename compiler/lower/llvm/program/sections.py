@@ -1,5 +1,5 @@
 """A long program in several functions: LLVM's time grows faster than the length of a function, and
-functions are compiled on all cores.
+functions are compiled on all cores. Calls that are repeated are rows of a table instead.
 
 A section runs some nodes of the program's region. It loads what it needs from the tables that the
 entry is given; numbers pass from one section to the next through memory.
@@ -7,27 +7,34 @@ entry is given; numbers pass from one section to the next through memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from weft.compiler.ir.build import constant
 from weft.compiler.ir.graph import Constant, Parameter, Value
 from weft.compiler.loops.arena import Buffer
-from weft.compiler.loops.group import Node, OpaqueNode
+from weft.compiler.loops.group import Node, OpaqueNode, targets_of
 from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.scratch import Scratch
 from weft.compiler.lower.llvm.emit.types import I8, I64, PTR, VOID
+from weft.compiler.lower.llvm.program import call_table
+from weft.compiler.lower.llvm.program.call_table import CallTable, repeated_calls
+from weft.compiler.lower.llvm.program.calls import Call
 from weft.compiler.lower.llvm.program.region import RegionCode
+from weft.compiler.record import record
 
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.program.module import ProgramCode
 
 # Nodes of a section: with 50 the code of 400 layers compiles in a third of the time that one
-# function takes, and no program of the benchmarks has enough nodes to be divided at all.
+# function takes. Programs with fewer nodes than LEAST_NODES are one function.
 SECTION_NODES: Final = 50
-LEAST_SECTIONS: Final = 4
+LEAST_NODES: Final = 64
 NUMBER_BYTES: Final = 16  # of the memory in which a number passes, a complex one too
 
 TABLES: Final = ("run", "arguments", "numbers", "results", "arena", "scratch", "passed")
@@ -37,52 +44,113 @@ def is_long(program: ProgramCode) -> bool:
     """Whether a program is divided. Where sizes are found out on the way it is not: all that
     follows needs these.
     """
-    nodes = len(program.plan.nodes)
-    return nodes >= SECTION_NODES * LEAST_SECTIONS and not program.plan.late
+    return len(program.plan.nodes) >= LEAST_NODES and not program.plan.late
+
+
+@record
+class _Section:
+    """Nodes that run one after the other, as code or as rows of the table."""
+
+    nodes: list[Node]
+    calls: list[Call]  # of nodes that are rows
 
 
 def emit_sections(program: ProgramCode, f: Function, tables: Sequence[V]) -> None:
     """Write the sections, and into the entry their calls; `tables` is what all are given."""
-    sections = list(_divided(program))
+    repeated = {} if program.is_timed else repeated_calls(program)
+    sections = list(_divided(program, repeated))
     slots = _slots(program, sections)
     parameters: dict[Value, int] = {p: number for number, p in enumerate(program.graph.parameters)}
     passed = f.stack(I8, max(len(slots), 1) * NUMBER_BYTES, align=NUMBER_BYTES)
-    for number, nodes in enumerate(sections):
+    table = CallTable(program, parameters, lambda value: slots[value] * NUMBER_BYTES)
+    spans = [table.add(section.calls) for section in sections]
+    rows = _row_calls(table, f, tables, passed) if table.words else None
+    for number, (section, span) in enumerate(zip(sections, spans, strict=True)):
+        if section.calls and rows is not None:
+            rows(*span)
+            continue
         name = f"section{number}"
         tables_of_section = [(table, PTR) for table in TABLES]
         g = program.module.function(name, VOID, tables_of_section, internal=True, glue=True)
         code = SectionCode(program, g, slots, parameters)
-        code.emit_nodes(nodes)
+        code.emit_nodes(section.nodes)
         if number == len(sections) - 1:
             code.emit_results()
         g.ret()
+        g.is_glue = not g.has_arithmetic  # see `settle`
         f.call(name, VOID, [*tables, passed])
         if g.held or g.has_exit:
             workspace.leave_if_failed(f, tables[0])
 
 
-def _divided(program: ProgramCode) -> Iterator[list[Node]]:
-    """The nodes of each section; what consumes the rows of a product is in the product's."""
-    section: list[Node] = []
+def _row_calls(
+    table: CallTable, f: Function, tables: Sequence[V], passed: V
+) -> Callable[[int, int], None]:
+    """What writes a call into the entry that runs the rows from one word to another."""
+    name = table.emit_rows()
+    run, arguments, numbers, results, arena, scratch = tables
+    constants = table.program.constant_table(f)
+    pointers = {
+        call_table.ARENA: _in_memory(f, arena),
+        call_table.ARGUMENTS: arguments,
+        call_table.RESULTS: results,
+        call_table.CONSTANTS: constants,
+        call_table.PASSED: _in_memory(f, passed),
+    }
+    every = f.stack(PTR, len(pointers), align=8)
+    for number, pointer in pointers.items():
+        f.store(pointer, f.element(every, I64, number))
+    words = constant(np.array(table.words, np.int64))
+    first = f.load(f.element(constants, I64, table.program.constant(words)), PTR)
+
+    def call(begin: int, end: int) -> None:
+        ends = [f.element(first, I64, place) for place in (begin, end)]
+        f.call(name, VOID, [run, numbers, every, scratch, *ends])
+        workspace.leave_if_failed(f, run)
+
+    return call
+
+
+def _in_memory(f: Function, pointer: V) -> V:
+    slot = f.stack(PTR, 1, align=8)
+    f.store(pointer, slot)
+    return slot
+
+
+def _divided(program: ProgramCode, repeated: Mapping[Node, Call]) -> Iterator[_Section]:
+    """The sections; what consumes the rows of a product is in the product's."""
+    nodes: list[Node] = []
+    calls: list[Call] = []
     for node in program.plan.nodes:
-        if len(section) >= SECTION_NODES and node not in program.schedule.by_rows:
-            yield section
-            section = []
-        section.append(node)
-    yield section
+        if node not in program.schedule.by_rows:
+            call = repeated.get(node)
+            is_other = bool(nodes) and (call is None) == bool(calls)
+            if is_other or call is None and len(nodes) >= SECTION_NODES:
+                yield _Section(nodes, calls)
+                nodes, calls = [], []
+            calls += [] if call is None else [call]
+        nodes.append(node)
+    yield _Section(nodes, calls)
+    if calls:
+        yield _Section([], [])  # for the results
 
 
-def _slots(program: ProgramCode, sections: Sequence[Sequence[Node]]) -> dict[Value, int]:
-    """Where each number passes that one section makes and another one reads."""
+def _slots(program: ProgramCode, sections: Sequence[_Section]) -> dict[Value, int]:
+    """Where each number passes that one section makes and another one reads, or that a row of the
+    table makes.
+    """
     fusion = program.plan.fusion
-    home = {node: number for number, nodes in enumerate(sections) for node in nodes}
+    home = {node: number for number, each in enumerate(sections) for node in each.nodes}
     slots: dict[Value, int] = {}
-    for number, nodes in enumerate(sections):
-        for node in nodes:
+    for number, section in enumerate(sections):
+        for node in section.nodes:
             own = node.op.operands if isinstance(node, OpaqueNode) else ()
             for value in (*fusion.reads(node), *own):
                 maker = fusion.homes.get(value)
                 if not value.type.rank and maker is not None and home[maker] != number:
+                    slots.setdefault(value, len(slots))
+            for value in targets_of(node) if section.calls else ():
+                if not value.type.rank:
                     slots.setdefault(value, len(slots))
     for value in program.plan.region.results:
         if not value.type.rank and not isinstance(value, Constant | Parameter):

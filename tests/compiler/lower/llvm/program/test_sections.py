@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.compiler.lower.llvm.program import module, sections
+from weft.compiler.lower.llvm.program import call_table, module, sections
 
 
 def layers(x: Any, weights: Any, scale: Any) -> Any:
@@ -49,7 +49,14 @@ def test_a_long_program_is_divided_and_computes_the_same(monkeypatch: pytest.Mon
     given = arguments(60)
     divided = differentiated()
     ours = flat(divided(*given))
-    assert "@section3(" in divided.lower(*given).llvm
+    assert "@section1(" in divided.lower(*given).llvm
+    monkeypatch.setattr(call_table, "LEAST_EQUAL", 1 << 30)
+    without_table = differentiated()
+    same = flat(without_table(*given))
+    text = without_table.lower(*given).llvm
+    assert "@section3(" in text and "@rows(" not in text
+    for one, other in zip(ours, same, strict=True):
+        np.testing.assert_array_equal(one, other)
     monkeypatch.setattr(module, "is_long", lambda program: False)
     whole = differentiated()
     theirs = flat(whole(*given))
@@ -65,7 +72,7 @@ def test_short_programs_are_one_function() -> None:
 
 def test_numbers_pass_between_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sections, "SECTION_NODES", 1)
-    monkeypatch.setattr(sections, "LEAST_SECTIONS", 2)
+    monkeypatch.setattr(sections, "LEAST_NODES", 2)
 
     def function(x: Any, z: Any) -> Any:
         total = np.sum(x * x)
