@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from hashlib import blake2b
 
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Symbol
 from weft.compiler.ir.graph import Constant, Graph, Op, Region, Value
 
 
@@ -34,18 +36,35 @@ class RegionHashes:
         return self._closed(region) or _digest(_canonical(region))
 
     def _closed(self, region: Region) -> str | None:
-        """The hash of a region that defines no size; None where the names of sizes that it defines
-        have to be numbered together with those around it.
+        """The hash of a region that defines no size that an array has; None where the names of
+        such sizes have to be numbered together with those around it.
         """
         if region not in self._known:
-            defines = any(op.definition.defines is not None for op in region.ops)
+            defined = [(op, symbol) for op in region.ops for symbol in _defined(op)]
             nested = [self._closed(inner) for op in region.ops for inner in op.regions]
-            parts: list[str] = []
-            if not defines and None not in nested:
+            self._known[region] = None
+            if None not in nested and not any(_has_size(op, symbol) for op, symbol in defined):
                 inside = iter([text for text in nested if text is not None])
+                parts: list[str] = []
                 _write_region(region, parts, lambda _, lines: lines.append(next(inside)))
-            self._known[region] = _digest("\n".join(parts)) if parts else None
+                text = "\n".join(parts)
+                for _, symbol in defined:  # a size that nothing has: its name says nothing
+                    text = re.sub(rf"\b{symbol.name}\b", "$", text)
+                self._known[region] = _digest(text)
         return self._known[region]
+
+
+def _defined(op: Op) -> list[Symbol]:
+    """The sizes that an op defines."""
+    if op.definition.defines is None:
+        return []
+    return sorted(dims.symbols(op.attributes[op.definition.defines]), key=str)
+
+
+def _has_size(op: Op, symbol: Symbol) -> bool:
+    """Whether a result of an op has a size."""
+    sizes = [size for result in op.results for size in result.type.shape]
+    return any(symbol in dims.symbols(size) for size in sizes)
 
 
 def structurally_equal(left: Graph, right: Graph) -> bool:

@@ -5,10 +5,24 @@ from __future__ import annotations
 from typing import Final
 
 from weft.compiler.ir.graph import Op
+from weft.compiler.record import record
 
-MOST: Final = 1 << 20
-PARALLEL: Final = 1 << 17  # additions, of vectors as of numbers, below which one thread is faster
-COMPLEX: Final = 4  # times as much as a real number
+
+@record
+class CostLimits:
+    """Costs in additions, of vectors as of numbers.
+
+    `shared` and `grain` are what waking a worker and handing out a work item are worth
+    (docs/decisions/threads.md); the others were chosen without a measurement on record.
+    """
+
+    most: int = 1 << 20  # of one element; beyond, costs are as good as equal
+    shared: int = 1 << 17  # of a kernel, below which one thread is faster
+    grain: int = 1 << 15  # of the work items that a thread takes at a time
+    complex: int = 4  # times as much as a real number
+
+
+LIMITS: Final = CostLimits()
 
 
 def own_cost(op: Op) -> int:
@@ -17,7 +31,7 @@ def own_cost(op: Op) -> int:
     if not isinstance(cost, int):
         return cost(op)
     if op.results and op.results[0].type.dtype.is_complex:
-        return cost * COMPLEX
+        return cost * LIMITS.complex
     return cost
 
 

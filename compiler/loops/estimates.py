@@ -12,7 +12,8 @@ from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.graph import Op, Region, Result, Value
 from weft.compiler.ir.index.affine import Place
 from weft.compiler.loops import maps
-from weft.compiler.loops.costs import MOST, own_cost
+from weft.compiler.loops.costs import LIMITS as COSTS
+from weft.compiler.loops.costs import own_cost
 from weft.compiler.loops.group import FusionGroup
 from weft.compiler.loops.reductions import reduced_sizes
 from weft.compiler.record import record
@@ -53,7 +54,7 @@ def weights(region: Region) -> dict[Value, int]:
         elif not maps.has_map(op):
             cost = 0
         for result in op.results:
-            weights[result] = min(cost, MOST)
+            weights[result] = min(cost, COSTS.most)
     return weights
 
 

@@ -15,7 +15,7 @@ from typing import Final
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.index.affine import Loop
-from weft.compiler.loops.costs import PARALLEL
+from weft.compiler.loops.costs import LIMITS as COSTS
 from weft.compiler.loops.group import Reduction
 from weft.compiler.loops.kernel import Entry, Kernel, Load, Stage
 from weft.compiler.record import record
@@ -82,7 +82,7 @@ def tile_reduction(kernel: Kernel, vector: Loop | None, lanes: int) -> Reduction
     if stage is None:
         return None
     cost = kernel.additions(lanes)
-    if isinstance(cost, int) and cost < PARALLEL:
+    if isinstance(cost, int) and cost < COSTS.shared:
         return None
     tiles = _in_memory_order(kernel, stage, vector, lanes)
     is_ordered = tiles is not None

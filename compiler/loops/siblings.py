@@ -38,6 +38,20 @@ def made_of(refs: Iterable[Ref]) -> set[Ref]:
     return seen
 
 
+def _values_behind(value: Value) -> list[Value]:
+    """The values that one is computed from, wherever they are read: no fewer than `made_of` has."""
+    seen: dict[Value, None] = {value: None}
+    queue = deque(seen)
+    while queue and len(seen) < MOST_SEARCHED:
+        item = queue.popleft()
+        if isinstance(item, Result) and item.type.rank and maps.has_map(item.op):
+            for operand in item.op.operands:
+                if operand not in seen:
+                    seen[operand] = None
+                    queue.append(operand)
+    return list(seen)
+
+
 class ReductionIndex:
     """The groups that reduce, by the sizes of their loops and by what they are made of.
 
@@ -70,8 +84,9 @@ class ReductionIndex:
         """The groups that may share costly work with a reduction, in the order they were added."""
         self._refresh(kind)
         found: dict[FusionGroup, None] = {}
-        for value in self._costly([body]):
-            found.update(self._users.get((kind, value), {}))
+        for value in _values_behind(body.value):
+            if self.is_costly(value):
+                found.update(self._users.get((kind, value), {}))
         return sorted(found, key=self._number.__getitem__)
 
     def shares(self, body: Ref, group: FusionGroup) -> bool:
@@ -88,6 +103,3 @@ class ReductionIndex:
             for value in values - self._values[group]:
                 self._users.setdefault((kind, value), {})[group] = None
             self._values[group] = values
-
-    def _costly(self, refs: Iterable[Ref]) -> set[Value]:
-        return {ref.value for ref in made_of(refs) if self.is_costly(ref.value)}

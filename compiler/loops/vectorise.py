@@ -11,8 +11,6 @@ from weft.compiler.loops.kernel import Entry, Kernel, Load, Stage
 from weft.compiler.loops.reduction_tiling import ReductionPlan, tile_reduction
 from weft.compiler.record import record
 
-TILE: Final = 16  # steps of a tiled loop in a tile: chosen as `VectorLimits` were
-
 
 @record
 class VectorLimits:
@@ -25,6 +23,7 @@ class VectorLimits:
     gather_cost: float = 6.0  # of lanes that are read one by one, in vector loads
     block: int = 4096  # steps of a vector loop that are a work item
     tile_block: int = 128  # the same where lanes read far apart
+    tile: int = 16  # steps of a tiled loop in a tile
     light: int = 12  # additions of a kernel that is worth a register transpose
 
 

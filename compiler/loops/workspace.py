@@ -20,13 +20,13 @@ from weft.compiler.ir.graph import Op
 from weft.compiler.ir.index.affine import Loop
 from weft.compiler.ir.index.expression import Ref
 from weft.compiler.loops.build_kernels import Kernels
-from weft.compiler.loops.costs import PARALLEL
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode, Reduction
 from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.reduction_tiling import ReductionPlan
 from weft.compiler.loops.stage_values import stage_values
 from weft.compiler.loops.vectorise import VectorPlan
+from weft.compiler.loops.work_items import is_shared
 from weft.compiler.record import record
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class _Planner:
         self.schedule = schedule
         self.routine_bytes = routine_bytes
         self.workspace: dict[Node, Size] = {}
-        self.of_kernels: dict[KernelCase, KernelMemory] = {}
+        self._kernels: dict[tuple[KernelCase, Size, bool], Size] = {}
 
     def region(self, plan: RegionPlan, threads: Size, late: frozenset[str]) -> Size:
         """The largest need of a region's nodes. `late` has the symbols whose values are not known
@@ -91,14 +91,16 @@ class _Planner:
 
     def _group(self, group: FusionGroup, threads: Size) -> Size:
         case = self.schedule.case_of.get(self.kernels.of_group[group])
-        if case is None:
-            return 0
-        return self._memory(case).bytes(threads)
+        return 0 if case is None else self._kernel(case, threads)
 
-    def _memory(self, case: KernelCase) -> KernelMemory:
-        if case not in self.of_kernels:
-            self.of_kernels[case] = kernel_memory(case.kernel, case.vectors)
-        return self.of_kernels[case]
+    def _kernel(self, case: KernelCase, threads: Size, *, by_rows: bool = False) -> Size:
+        """What a kernel works in, on its own or where it consumes rows, on all threads then."""
+        key = case, threads, by_rows
+        if key not in self._kernels:
+            memory = kernel_memory(case.kernel, case.vectors)
+            on_threads = parts_for_threads(memory.of_thread, threads)
+            self._kernels[key] = on_threads if by_rows else memory.bytes(threads)
+        return self._kernels[key]
 
     def _control(self, plan: RegionPlan, op: Op, threads: Size, late: frozenset[str]) -> Size:
         bodies = plan.controls[op].bodies
@@ -119,7 +121,7 @@ class _Planner:
         chain = self.schedule.chains.get(node)
         for task in () if chain is None else chain.tasks:
             if task.case is not None:
-                total = total + parts_for_threads(self._memory(task.case).of_thread, threads)
+                total = total + self._kernel(task.case, threads, by_rows=True)
         return total
 
 
@@ -154,7 +156,6 @@ class KernelMemory:
 
 def kernel_memory(kernel: Kernel, vectors: VectorPlan) -> KernelMemory:
     """What a kernel works in."""
-    cost = kernel.additions(vectors.lanes)
     total: Size = 0
     for _, bytes in kept_rows(kernel, vectors).values():
         total = total + aligned(bytes)
@@ -164,7 +165,7 @@ def kernel_memory(kernel: Kernel, vectors: VectorPlan) -> KernelMemory:
             total = total + aligned(bytes)
     split = tiling is not None and tiling.split is not None
     partials = partial_bytes(kernel, tiling) if tiling is not None and split else 0
-    return KernelMemory(partials, total, not isinstance(cost, int) or cost >= PARALLEL)
+    return KernelMemory(partials, total, is_shared(kernel, vectors))
 
 
 def kept_rows(kernel: Kernel, vectors: VectorPlan) -> dict[Ref, tuple[tuple[Loop, ...], Size]]:

@@ -83,12 +83,11 @@ class CpuProgram:
         for number in self.donated.values():
             if not _is_free(number, plain):
                 plain[number] = np.array(plain[number], order="C")
-        strides = {
-            number: _strides(array)
-            for number, array in enumerate(plain)
-            if not array.flags.c_contiguous
-        }
-        return self.program(strides)(plain)
+        return self.program(_uneven_strides(plain))(plain)
+
+    def prepare(self, arguments: Sequence[Array]) -> None:
+        """Compile what a call with these arguments runs."""
+        self.program(_uneven_strides([_usable(argument) for argument in arguments]))
 
     def program(self, strides: Mapping[int, Strides] | None = None) -> NativeProgram:
         """The native program for arguments of these strides."""
@@ -163,6 +162,15 @@ def compiled(graph: Graph) -> CpuProgram:
     with gc_paused():
         optimised, _ = optimise(graph)
     return CpuProgram(optimised)
+
+
+def _uneven_strides(arrays: Sequence[Array]) -> dict[int, Strides]:
+    """The strides of the arrays that are not row-major."""
+    return {
+        number: _strides(array)
+        for number, array in enumerate(arrays)
+        if not array.flags.c_contiguous
+    }
 
 
 def _usable(array: Array) -> Array:

@@ -170,11 +170,16 @@ class Dispatcher:
 
     def _call_slowly(self, call: Call) -> Any:
         """The way of calls that no stub serves: the first of a kind, and unusual ones."""
-        specialisation = self._specialise(call)
-        arrays = self._arrays(specialisation, call)
+        with gc_paused():
+            specialisation = self._specialise(call)
+            arrays = self._arrays(specialisation, call)
+            prepare = getattr(specialisation.program, "prepare", None)
+            if prepare is not None:
+                prepare(arrays)
         with limited(self._threads):
             results = specialisation.program(arrays)
-        self._add_stub(specialisation, call)
+        with gc_paused():
+            self._add_stub(specialisation, call)
         return tree.unflatten(specialisation.out_tree, results)
 
     def _arrays(self, specialisation: Specialisation, call: Call) -> list[Any]:

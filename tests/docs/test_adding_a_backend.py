@@ -99,6 +99,14 @@ def network(w: Array, h: Array, xs: Array) -> Any:
     return wf.scan(step, h, xs)
 
 
+def steps_at_once(xs: Array) -> Any:
+    def doubled(x: Array) -> Any:
+        y = np.exp(x)
+        return wf.while_loop(lambda c: np.sum(c) < 1e6, lambda c: c * 2, y.T + np.sum(y)) + x
+
+    return wf.map(doubled, xs)
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "elementwise": (elementwise, ("f64[20, 30]", "f64[20, 30]")),
     "reductions": (reductions, ("f64[20, 30]",)),
@@ -108,6 +116,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "scan": (recurrence, ("f64[16]", "f64[20, 16]")),
     "while": (root, ("f64[]",)),
     "switch": (branches, ("f64[100]",)),
+    "map": (steps_at_once, ("f64[40, 60, 60]",)),
     "gradient": (
         wf.value_and_grad(loss, (0, 1, 2)),
         ("f32[64, 32]", "f32[32]", "f32[32]", "f32[128, 64]", "f32[128]"),

@@ -7,6 +7,7 @@ under which the place exists at all, as for the middle of a padded array.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -167,6 +168,11 @@ def _loop_number(term: Term) -> int:
 
 def row_major(shape: Sequence[Size]) -> tuple[Size, ...]:
     """The strides, in elements, of an array in row-major order."""
+    return _row_major(tuple(shape))
+
+
+@functools.lru_cache(maxsize=1024)
+def _row_major(shape: tuple[Size, ...]) -> tuple[Size, ...]:
     strides: list[Size] = []
     step: Size = 1
     for size in reversed(shape):

@@ -30,15 +30,10 @@ def references(computed: Computed) -> Iterable[Ref]:
         operands = (start,)
     else:
         return _search(start)
-    return _search(start) if any(map(_has_extras, operands)) else operands
-
-
-def _has_extras(ref: Ref) -> bool:
-    """Whether something is read to find out where a value is read."""
-    for index in ref.place.indices:
-        if index.extras:
-            return True
-    return any(guard.index.extras for guard in ref.place.guards)
+    for ref in operands:
+        if ref.has_extras:
+            return _search(start)
+    return operands
 
 
 def _search(start: Expression) -> Iterator[Ref]:

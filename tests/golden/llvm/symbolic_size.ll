@@ -33,7 +33,7 @@ loop.1:
   br i1 %.5, label %body.2, label %done.3
 body.2:
   %.6 = add i64 %s.n, 4095
-  %.7 = sdiv i64 %.6, 4096
+  %.7 = ashr i64 %.6, 12
   %.8 = mul i64 %.4, 4096
   %.9 = add i64 %.8, 4096
   %.10 = icmp slt i64 %s.n, %.9
@@ -80,7 +80,7 @@ define internal void @kernel0.run(ptr %run, ptr %p0, ptr %p1, i64 %s.n)  {
 entry:
   %.15 = alloca [3 x i64], align 8
   %.1 = add i64 %s.n, 4095
-  %.2 = sdiv i64 %.1, 4096
+  %.2 = ashr i64 %.1, 12
   %.3 = icmp slt i64 %s.n, 131072
   br i1 %.3, label %then.4, label %else.5
 then.4:

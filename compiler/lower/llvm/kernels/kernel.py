@@ -16,14 +16,16 @@ from weft.compiler.artifact import Site
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.index.affine import Loop
 from weft.compiler.ir.index.expression import Ref
-from weft.compiler.loops.costs import PARALLEL
+from weft.compiler.loops.costs import LIMITS
 from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.reduction_tiling import ReductionPlan
 from weft.compiler.loops.schedule import KernelCase
-from weft.compiler.loops.vectorise import TILE, VectorPlan
+from weft.compiler.loops.vectorise import LIMITS as VECTORS
+from weft.compiler.loops.vectorise import VectorPlan
+from weft.compiler.loops.work_items import item_count, item_shape, single_loops
 from weft.compiler.loops.workspace import KernelMemory, kept_rows, kernel_memory, partial_bytes
 from weft.compiler.lower.llvm.emit import memory
-from weft.compiler.lower.llvm.emit.arrays import Element, Env, product, unpacked, unravel
+from weft.compiler.lower.llvm.emit.arrays import Element, Env, unpacked, unravel
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
 from weft.compiler.lower.llvm.emit.scratch import Scratch, Slots
@@ -37,7 +39,6 @@ from weft.compiler.lower.llvm.kernels.tiled_reduction import Parts, Tile
 from weft.compiler.lower.llvm.kernels.values import Values
 from weft.compiler.record import record
 
-GRAIN_COST: Final = 1 << 15  # additions that one thread takes at a time
 SLOTS: Final = (("flags", PTR), ("room", PTR), ("slots", I64), ("slot_bytes", I64))
 
 
@@ -103,7 +104,7 @@ class KernelCode:
         run, *values = passed
         _, _, symbols = self.parameters.unpack(values)
         sizes = Sizes(f, symbols)
-        units = self.units(f, sizes)
+        units = sizes.operand(item_count(self.kernel, self.schedule))
         env = Env(self.module, run, self.name, self.sites)
         if self.has_memory:
             env.scratch = Scratch(f.arguments[-1])
@@ -144,7 +145,7 @@ class KernelCode:
             values = unpacked(f, data, captured)
             own = values[: len(values) - len(SLOTS)] if self.memory.of_thread != 0 else values
             sizes = Sizes(f, self.parameters.unpack(own)[2])
-            units = f.const(self.units(f, sizes), I64)
+            units = sizes.value(item_count(self.kernel, self.schedule))
             each = f.divide(units, f.maximum(sizes.value(rows), 1))
             self._do(f, [run, *values], begin * each, end * each)
             f.ret()
@@ -164,58 +165,12 @@ class KernelCode:
     ) -> None:
         total = sizes.value(cost)
         count = f.const(units, I64)
-        with f.otherwise(total.lt(PARALLEL)) as choice:
+        with f.otherwise(total.lt(LIMITS.shared)) as choice:
             self._do(f, passed, f.const(0, I64), count)
             choice.otherwise()
             each = f.maximum(f.divide(total, f.maximum(count, 1)), 1)
-            grain = f.maximum(f.divide(f.const(GRAIN_COST, I64), each), 1)
+            grain = f.maximum(f.divide(f.const(LIMITS.grain, I64), each), 1)
             env.share(f, self.name, count, list(passed[1:]), grain)
-
-    def units(self, f: Function, sizes: Sizes) -> Operand:
-        """How many units of work there are."""
-        plan = self.schedule
-        if plan.outer is None and plan.tiling is None:
-            return product(f, [sizes.operand(loop.size) for loop in self.kernel.outer])
-        return product(f, self.unit_shape(f, sizes))
-
-    def others(self) -> list[Loop]:
-        """The outer loops beside the one of the lanes, a tiled one last; of a tiled reduction those
-        that have one step in a work item.
-        """
-        plan = self.schedule
-        if plan.tiling is not None:
-            return [loop for loop in self.kernel.outer if loop not in plan.tiling.kept]
-        rest = [loop for loop in self.kernel.outer if loop not in (plan.outer, plan.tile)]
-        return [*rest, plan.tile] if plan.tile is not None else rest
-
-    def unit_shape(self, f: Function, sizes: Sizes) -> list[Operand]:
-        """The units of a vector loop over an outer loop: steps of the others, then blocks; a tiled
-        loop has its tiles before the blocks and the steps of a tile after them. Those of a tiling:
-        parts, steps of other loops, tiles.
-        """
-        plan = self.schedule
-        shape = [sizes.operand(loop.size) for loop in self.others()]
-        if plan.tiling is not None:
-            kept = sizes.operand(plan.tiling.kept[0].size) if plan.tiling.kept else 1
-            return [sizes.operand(plan.tiling.parts), *shape, _blocks(f, kept, plan.tiling.tile)]
-        assert plan.outer is not None
-        blocks = _blocks(f, sizes.operand(plan.outer.size), self.block)
-        if plan.tile is None:
-            return [*shape, blocks]
-        if plan.squares:
-            return [*shape[:-1], _blocks(f, shape[-1], plan.lanes), blocks]
-        return [*shape[:-1], _blocks(f, shape[-1], TILE), blocks, TILE]
-
-    @property
-    def block(self) -> int:
-        """Steps of the vector loop in a unit: few if every one has loops of its own inside."""
-        return self.schedule.block
-
-
-def _blocks(f: Function, size: Operand, block: int) -> Operand:
-    if not isinstance(size, V):
-        return -(-int(size) // block)
-    return f.divide(size + (block - 1), block)
 
 
 class Body(StageEmitter):
@@ -279,8 +234,8 @@ class Body(StageEmitter):
             self.levels(scope)
             return
         length = self.sizes.operand(plan.outer.size)
-        *indices, number = unravel(f, unit, self.code.unit_shape(f, self.sizes))
-        others = self.code.others()
+        *indices, number = unravel(f, unit, self._item_shape())
+        others = single_loops(self.kernel, plan)
         if plan.tile is None:
             self._enter(scope, others, indices)
             self._block(scope, plan.outer, f.const(number, I64), length)
@@ -291,14 +246,17 @@ class Body(StageEmitter):
             emit_squares(self, scope, f.const(tile, I64), f.const(number, I64))
             return
         *indices, tile, block = indices
-        step = f.add(f.mul(f.const(tile, I64), TILE), number)
+        step = f.add(f.mul(f.const(tile, I64), VECTORS.tile), number)
         with f.when(step.lt(self.sizes.operand(plan.tile.size))):
             self._enter(scope, others, [*indices, step])
             self._block(scope, plan.outer, f.const(block, I64), length)
 
+    def _item_shape(self) -> list[Operand]:
+        return [self.sizes.operand(size) for size in item_shape(self.kernel, self.plan)]
+
     def _block(self, scope: Scope, loop: Loop, number: V, length: Operand) -> None:
         """A block of the vector loop."""
-        f, block = self.f, self.code.block
+        f, block = self.f, self.plan.block
         low = f.mul(number, block)
         high = f.minimum(low + block, f.const(length, I64))
         # Blocks are whole vectors, so only the end of the loop can leave a part of one.
@@ -321,9 +279,8 @@ class Body(StageEmitter):
     def _tile(self, scope: Scope, unit: V, tiling: ReductionPlan) -> None:
         """A work item of a tiled reduction; its running results are results, or those of a part."""
         f = self.f
-        shape = self.code.unit_shape(f, self.sizes)
-        part, *indices, tile = map(lambda i: f.const(i, I64), unravel(f, unit, shape))
-        self._enter(scope, self.code.others(), indices)
+        part, *indices, tile = [f.const(i, I64) for i in unravel(f, unit, self._item_shape())]
+        self._enter(scope, single_loops(self.kernel, self.plan), indices)
         bounds = None
         if tiling.split is not None:
             low = part * self.sizes.value(tiling.each)

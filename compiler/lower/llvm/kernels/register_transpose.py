@@ -26,8 +26,8 @@ def emit_squares(body: Body, scope: Scope, tile: V, block: V) -> None:
     assert plan.outer is not None and plan.tile is not None
     lanes = plan.lanes
     first = tile * lanes
-    low = block * body.code.block
-    high = f.minimum(low + body.code.block, body.sizes.value(plan.outer.size))
+    low = block * body.plan.block
+    high = f.minimum(low + body.plan.block, body.sizes.value(plan.outer.size))
     entries = [
         entry for entry in body.kernel.entries.values() if crosses(entry, plan.outer, plan.tile)
     ]

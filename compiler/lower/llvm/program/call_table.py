@@ -42,18 +42,22 @@ _TABLES_OF: Final = {"parameter": ARGUMENTS, "result": RESULTS}
 _GIVEN: Final = ("run", "numbers", "tables", "scratch")
 
 
-def repeated_calls(program: ProgramCode) -> dict[Node, Call]:
-    """The calls of a program that go into its table: of kinds that occur several times, on memory
-    whose place is known.
+def repeated_calls(program: ProgramCode) -> dict[Node, list[Call]]:
+    """The nodes of a program whose calls go into its table: of kinds that occur several times, on
+    memory whose place is known.
     """
     calls = Calls(program, program.plan)
-    found: dict[Node, Call] = {}
+    found: dict[Node, list[Call]] = {}
     for node in program.plan.nodes:
-        call = None if node in program.schedule.by_rows else calls.of_node(node)
-        if call is not None and all(map(_is_placed, call.operands)):
-            found[node] = call
-    kinds = Counter(call.key for call in found.values())
-    return {node: call for node, call in found.items() if kinds[call.key] >= LEAST_EQUAL}
+        made = [] if node in program.schedule.by_rows else calls.of_node(node)
+        if made and all(_is_placed(operand) for call in made for operand in call.operands):
+            found[node] = made
+    kinds = Counter(call.key for made in found.values() for call in made)
+    return {
+        node: made
+        for node, made in found.items()
+        if all(kinds[call.key] >= LEAST_EQUAL for call in made)
+    }
 
 
 def _is_placed(operand: Operand) -> bool:

@@ -16,7 +16,7 @@ from weft.compiler.ir.errors import LoweringError
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.infer import describe
 from weft.compiler.loops.arena import Buffer
-from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode
+from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
 from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.schedule import Task
@@ -96,15 +96,22 @@ class Calls:
         self.built = program.program.kernels
         self.functions = RoutineFunctions(program)
 
-    def of_node(self, node: Node) -> Call | None:
-        """The call of a node, if it is a single one."""
-        if isinstance(node, FusionGroup):
-            kernel = self.built.of_group[node]
-            return None if kernel in self.schedule.inlined else self.of_kernel(kernel)
-        is_call = isinstance(node, OpaqueNode) and not node.op.regions and node.op.results
-        if is_call and isinstance(node, OpaqueNode) and routines.has_routine(node.op.name):
-            return self.of_routine(node)
-        return None
+    def of_node(self, node: Node) -> list[Call]:
+        """The calls that a node is made of; none if it is more than calls."""
+        match node:
+            case FusionGroup():
+                return self._of_groups([node])
+            case PiecewiseNode() if ("base", node) not in self.plan.copies:
+                return self._of_groups(node.groups)
+            case OpaqueNode() if not node.op.regions and node.op.results:
+                return [self.of_routine(node)] if routines.has_routine(node.op.name) else []
+        return []
+
+    def _of_groups(self, groups: Sequence[FusionGroup]) -> list[Call]:
+        kernels = [self.built.of_group[group] for group in groups]
+        if any(kernel in self.schedule.inlined for kernel in kernels):
+            return []
+        return [self.of_kernel(kernel) for kernel in kernels]
 
     # --- kernels ---
 

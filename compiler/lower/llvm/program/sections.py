@@ -15,7 +15,7 @@ import numpy as np
 from weft.compiler.ir.build import constant
 from weft.compiler.ir.graph import Constant, Parameter, Value
 from weft.compiler.loops.arena import Buffer
-from weft.compiler.loops.group import Node, OpaqueNode, targets_of
+from weft.compiler.loops.group import Node, OpaqueNode, PiecewiseNode, targets_of
 from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
@@ -44,7 +44,9 @@ def is_long(program: ProgramCode) -> bool:
     """Whether a program is divided. Where sizes are found out on the way it is not: all that
     follows needs these.
     """
-    return len(program.plan.nodes) >= LEAST_NODES and not program.plan.late
+    pieces = [node.groups for node in program.plan.nodes if isinstance(node, PiecewiseNode)]
+    count = len(program.plan.nodes) + sum(map(len, pieces))
+    return count >= LEAST_NODES and not program.plan.late
 
 
 @record
@@ -117,18 +119,18 @@ def _in_memory(f: Function, pointer: V) -> V:
     return slot
 
 
-def _divided(program: ProgramCode, repeated: Mapping[Node, Call]) -> Iterator[_Section]:
+def _divided(program: ProgramCode, repeated: Mapping[Node, list[Call]]) -> Iterator[_Section]:
     """The sections; what consumes the rows of a product is in the product's."""
     nodes: list[Node] = []
     calls: list[Call] = []
     for node in program.plan.nodes:
         if node not in program.schedule.by_rows:
-            call = repeated.get(node)
-            is_other = bool(nodes) and (call is None) == bool(calls)
-            if is_other or call is None and len(nodes) >= SECTION_NODES:
+            here = repeated.get(node, [])
+            is_other = bool(nodes) and bool(here) != bool(calls)
+            if is_other or not here and len(nodes) >= SECTION_NODES:
                 yield _Section(nodes, calls)
                 nodes, calls = [], []
-            calls += [] if call is None else [call]
+            calls += here
         nodes.append(node)
     yield _Section(nodes, calls)
     if calls:
