@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test quick check format clean wheel test-minimum bench
+.PHONY: demo test quick slow-list check format clean wheel test-minimum bench
 
 demo: $(READY)
 	$(BIN)/python -m weft demo
@@ -14,6 +14,11 @@ test: $(READY)
 
 quick: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+# Renews the list of tests that are too long for `quick`.
+slow-list: $(READY)
+	$(BIN)/python -m pytest -n auto --dist worksteal --junitxml=$(VENV)/report.xml
+	$(BIN)/python -m tests.slow_tests $(VENV)/report.xml
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import slow_tests
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.graph import Graph, Value
 from weft.compiler.ir.identity import structurally_equal
@@ -18,6 +19,15 @@ from weft.compiler.parsing import parse
 from weft.frontends.tracing.trace import Trace
 
 LARGEST = 500
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    slow = slow_tests.listed()
+    for item in items:
+        module = item.nodeid.split("::")[0].removesuffix(".py").replace("/", ".")
+        if slow_tests.name_of(module, item.name) in slow:
+            item.add_marker(pytest.mark.slow)
+
 
 # A busy machine may take any time for a case.
 settings.register_profile("weft", deadline=None, suppress_health_check=[HealthCheck.too_slow])
