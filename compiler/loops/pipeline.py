@@ -7,7 +7,6 @@ same decisions.
 
 from __future__ import annotations
 
-import functools
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from weft.compiler.ir.dims import Size
+from weft.compiler.ir.dump import dump_directory
 from weft.compiler.ir.graph import Graph
 from weft.compiler.loops.build_kernels import build_kernels
 from weft.compiler.loops.fuse import fuse
@@ -116,7 +116,7 @@ def lower_to_loops(
         graph, vector_bytes, dict(strides or {}), dict(donated or {}), routine_bytes
     )
     steps: list[tuple[str, float, str]] = []
-    directory = dump if dump is not None else _dump_from_environment()
+    directory = dump if dump is not None else dump_directory()
     for number, step in enumerate(COLUMN):
         started = time.perf_counter()
         program = step.run(program)
@@ -132,9 +132,3 @@ def _write(program: LoopProgram, directory: Path, name: str) -> None:
     folder = directory / f"{program.graph.name}-{program.graph.content_hash()[:8]}-loops"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.loops").write_text(program.text(locations=True), encoding="utf-8")
-
-
-@functools.cache
-def _dump_from_environment() -> str | None:
-    """WEFT_DUMP, read once."""
-    return os.environ.get("WEFT_DUMP") or None

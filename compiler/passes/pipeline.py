@@ -8,13 +8,13 @@ pass that has seen the graph as it is now is not run again.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from weft.compiler.ir.dump import dump_directory
 from weft.compiler.ir.errors import ArgumentError, VerifyError
 from weft.compiler.ir.graph import Graph
 from weft.compiler.passes.algebra.canonicalize import canonicalize
@@ -105,7 +105,7 @@ def optimise(
     directory to which the graph is written as text, at first and after every pass that changed it.
     """
     column = [as_pass(item) for item in passes]
-    writer = _Dump(graph, dump if dump is not None else _dump_from_environment())
+    writer = _Dump(graph, dump if dump is not None else dump_directory())
     steps: list[Step] = []
     seen: dict[Run, Graph] = {}
 
@@ -143,12 +143,6 @@ def _verify(graph: Graph, name: str) -> None:
 
 
 # --- dumps --------------------------------------------------------------------------------------
-
-
-@functools.cache
-def _dump_from_environment() -> str | None:
-    """WEFT_DUMP, read once."""
-    return os.environ.get("WEFT_DUMP") or None
 
 
 class _Dump:
