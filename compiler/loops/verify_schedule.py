@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.loops.fault import Fault
 from weft.compiler.loops.group import FusionGroup, OpaqueNode
 from weft.compiler.loops.kernel import Kernel
@@ -13,10 +14,13 @@ from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.naming import groups_of
 from weft.compiler.loops.reduction_tiling import ReductionPlan
 from weft.compiler.loops.schedule import KernelCase, Schedule, TaskChain
-from weft.compiler.loops.workspace import kernel_memory
+from weft.compiler.loops.workspace import kernel_memory, measured_symbols
 
 if TYPE_CHECKING:
     from weft.compiler.loops.program import LoopProgram
+
+
+_LARGE: Final = 1 << 40  # more bytes than anything else of a program has
 
 
 def verify_schedule(program: LoopProgram) -> None:
@@ -47,7 +51,7 @@ def _verify_workspace(program: LoopProgram, plan: RegionPlan, schedule: Schedule
     total = schedule.workspace_bytes
     for node in plan.nodes:
         bytes = schedule.workspace.get(node, 0)
-        if dims.maximum(bytes, total) != total:
+        if not _is_covered(bytes, total):
             raise Fault(f"works in {bytes} bytes, and the program has {total}", node)
         case = None
         if isinstance(node, FusionGroup) and node not in schedule.by_rows:
@@ -58,6 +62,22 @@ def _verify_workspace(program: LoopProgram, plan: RegionPlan, schedule: Schedule
             control = plan.controls.get(node.op)
             for body in () if control is None else control.bodies:
                 _verify_workspace(program, body, schedule)
+
+
+def _is_covered(bytes: Size, total: Size) -> bool:
+    """Whether a size is never larger than another one. Those that are measured can have any values:
+    one by one they are given a large one.
+    """
+    measured = measured_symbols(bytes)
+    if not measured:
+        least = dims.substitute(total, dict.fromkeys(measured_symbols(total), 0))
+        return dims.maximum(bytes, least) == least
+    every = dims.symbols(bytes) | (dims.symbols(total) if isinstance(total, Dim) else set())
+    for large in measured:
+        values = {symbol.name: max(symbol.lower, 1) for symbol in every} | {large: _LARGE}
+        if dims.evaluate(bytes, values) > dims.evaluate(total, values):
+            return False
+    return True
 
 
 def _verify_runs(program: LoopProgram, plan: RegionPlan, schedule: Schedule) -> None:

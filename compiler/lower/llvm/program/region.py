@@ -6,13 +6,13 @@ written in place, so a loop over numbers keeps them in registers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weft.compiler.abi import CONSTANTS
 from weft.compiler.ir import dims
-from weft.compiler.ir.dims import Dim, Size
+from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import LoweringError
 from weft.compiler.ir.graph import Constant, Op, Value
@@ -23,10 +23,11 @@ from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNo
 from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.memory import Copy, RegionPlan
 from weft.compiler.loops.schedule import Task
+from weft.compiler.loops.workspace import call_sizes, measured_symbols
 from weft.compiler.lower.llvm import routines, scalar
 from weft.compiler.lower.llvm.emit.arrays import Array, Element, Env, Follower, Part, packed
 from weft.compiler.lower.llvm.emit.dimensions import Sizes, names
-from weft.compiler.lower.llvm.emit.function import Function, V
+from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.scratch import Scratch
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.kernels import inline_kernel
@@ -396,9 +397,7 @@ class RegionCode:
         call = self._routine_call(op)
         parts = 0 if follower is None else follower.parts
         is_planned = node in self.schedule.workspace
-        key = f"{call.key} followed in {parts}" if parts else call.key
-        key = f"{key} planned" if is_planned else key
-        name = self._defined(key, call, parts=parts, is_planned=is_planned)
+        name = self._called(call, parts, is_planned=is_planned)
         pointers = [array.pointer for array in (*operands, *results)]
         pointers += [self.scratch.record] if is_planned else []
         if follower is not None:
@@ -408,12 +407,47 @@ class RegionCode:
         self.f.call(name, VOID, passed)
         self.env.leave_without_memory(self.f)
 
+    def measured_sizes(self, threads: Operand) -> dict[str, V]:
+        """The values of the sizes that routines find out, those inside of control flow too, where
+        so many threads may be at work.
+        """
+        found: dict[str, V] = {}
+        for node in self.plan.nodes:
+            symbols = measured_symbols(self.schedule.workspace.get(node, 0))
+            if not isinstance(node, OpaqueNode) or all(name in found for name in symbols):
+                continue
+            if node.op not in self.plan.controls:
+                (name,) = symbols
+                found[name] = self._measure(node, threads)
+                continue
+            for body in self.plan.controls[node.op].bodies:
+                at_once = node.op in self.schedule.parallel
+                found |= self.nested(body, self.frame).measured_sizes(1 if at_once else threads)
+        return found
+
+    def _measure(self, node: OpaqueNode, threads: Operand) -> V:
+        """How many bytes an op's routine works in that finds this out when it runs: it is called
+        without arrays, and only measures.
+        """
+        f, call, nothing = self.f, self._routine_call(node.op), self.f.const(0, PTR)
+        chain = self.schedule.chains.get(node)
+        parts = 0 if chain is None else chain.parts
+        name = self._called(call, parts, is_planned=True)
+        scratch = Scratch.measuring(f, threads)
+        pointers = [*[nothing] * len(call.values), scratch.record, *[nothing, nothing][: 2 * parts]]
+        f.call(name, VOID, [self.run, *pointers, *[self.sizes.symbols[s] for s in call.symbols]])
+        return scratch.measured(f)
+
+    def _called(self, call: _RoutineCall, parts: int, *, is_planned: bool) -> str:
+        """The function of a routine, whose rows have parts if it is followed."""
+        key = f"{call.key} followed in {parts}" if parts else call.key
+        key = f"{key} planned" if is_planned else key
+        return self._defined(key, call, parts=parts, is_planned=is_planned)
+
     def _routine_call(self, op: Op) -> _RoutineCall:
         layouts = [self.plan.operand_layout(v) if v.type.rank else None for v in op.operands]
         strides = [() if layout is None else layout.strides for layout in layouts]
-        shapes = [value.type.shape for value in (*op.operands, *op.results)]
-        given = [size for sizes in (*strides, *shapes) for size in sizes]
-        symbols = names([*given, *_attribute_sizes(list(op.attributes.values()))])
+        symbols = names(call_sizes(op, strides))
         return _RoutineCall(op, strides, symbols, _routine_key(op, strides))
 
     def _defined(
@@ -521,15 +555,6 @@ class _RoutineCall:
     @property
     def values(self) -> tuple[Value, ...]:
         return (*self.op.operands, *self.op.results)
-
-
-def _attribute_sizes(values: Sequence[object]) -> Iterator[Size]:
-    """The symbolic sizes among an op's attributes."""
-    for value in values:
-        if isinstance(value, Dim):
-            yield value
-        elif isinstance(value, tuple):
-            yield from _attribute_sizes(value)
 
 
 def _routine_key(op: Op, strides: Sequence[tuple[Size, ...]]) -> str:
