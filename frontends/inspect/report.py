@@ -18,7 +18,7 @@ from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNo
 from weft.compiler.loops.kernel_text import kernel_text
 from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.parallel import steps_at_once
-from weft.compiler.loops.workspace import THREADS
+from weft.compiler.loops.workspace import THREADS, measured_symbols
 from weft.compiler.ops.contraction import dot_general, dot_general_sums
 from weft.compiler.passes.layout.channels import layout_changes
 from weft.compiler.record import record
@@ -239,6 +239,8 @@ def _bytes(values: Sequence[Value]) -> Size:
 
 
 def _amount(size: Size) -> str:
+    if measured_symbols(size):
+        return "as many bytes as routines find out in a call"
     if not isinstance(size, int):
         return f"{size} bytes"
     for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
