@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 THREADS: Final = "run.threads"  # the symbol of the number of threads of a run
 _THREADS: Final = dims.symbol(THREADS)
-_MEASURED: Final = "bytes."
+_MEASURED: Final = "bytes."  # how symbols begin whose values routines find out
 PARTIAL_BYTES: Final = 24  # of the running result of a part: three numbers at most
 
 # What a target's routine for an op works in, whose operands have these strides, where so many

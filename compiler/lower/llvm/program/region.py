@@ -434,7 +434,8 @@ class RegionCode:
         parts = 0 if chain is None else chain.parts
         name = self._called(call, parts, is_planned=True)
         scratch = Scratch.measuring(f, threads)
-        pointers = [*[nothing] * len(call.values), scratch.record, *[nothing, nothing][: 2 * parts]]
+        follower = [nothing, nothing] if parts else []
+        pointers = [*[nothing] * len(call.values), scratch.record, *follower]
         f.call(name, VOID, [self.run, *pointers, *[self.sizes.symbols[s] for s in call.symbols]])
         return scratch.measured(f)
 
