@@ -50,6 +50,11 @@ PARALLEL: Final = "weft_parallel"
 CONSTANTS: Final = "weft_constants"
 CLOCKS: Final = "weft_clocks"
 
+# The functions of a program, see `lower.llvm.program`; not all have the last.
+ENTRY: Final = "entry"
+ARENA_BYTES: Final = "arena_bytes"
+MEASURE: Final = "measure"
+
 # How the routines of SciPy's libraries begin: their names in Fortran follow.
 SCIPY: Final = "scipy_"
 LIBRARIES: Final = {"blas": f"{SCIPY}blas_", "lapack": f"{SCIPY}lapack_"}

@@ -105,6 +105,7 @@ class Native:
     `symbols` names the numbers it is given and `defined` those it gives back; `strides` says which
     of the symbols are strides: parameter and axis. `late` marks results whose size only the run
     tells. `in_place` gives the results that are written over the memory of a donated parameter.
+    `measured` names the sizes of memory that routines find out at run time.
     """
 
     code: tuple[bytes, ...]
@@ -119,6 +120,7 @@ class Native:
     in_place: dict[int, int]
     is_parallel: bool
     is_long: bool
+    measured: tuple[str, ...] = ()
 
 
 @record

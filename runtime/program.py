@@ -9,13 +9,23 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from weft.compiler.abi import CONSTANTS, PARALLEL, RUN_WORDS, Failed, Run
+from weft.compiler.abi import (
+    ARENA_BYTES,
+    CONSTANTS,
+    ENTRY,
+    MEASURE,
+    PARALLEL,
+    RUN_WORDS,
+    Failed,
+    Run,
+)
 from weft.compiler.artifact import Array, Artifact, HostCall, Native, concrete, no_workspace
 from weft.runtime import signatures, symbols
 from weft.runtime.native import Library
 from weft.runtime.stub import Caller, Record, no_arena_memory, words
 
 _BYTES = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+_MEASURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
 
@@ -55,9 +65,10 @@ class NativeProgram:
         imports |= memory or {}
         imports[PARALLEL] = caller.pool.parallel
         imports[CONSTANTS] = ctypes.addressof(self._constants)
-        self.library = Library(self.native.code, ("entry", "arena_bytes"), imports)
-        self.entry = self.library.address("entry")
-        self._arena_bytes = _BYTES(self.library.address("arena_bytes"))
+        functions = (ENTRY, ARENA_BYTES, *([MEASURE] if self.native.measured else []))
+        self.library = Library(self.native.code, functions, imports)
+        self.entry = self.library.address(ENTRY)
+        self._arena_bytes = _BYTES(self.library.address(ARENA_BYTES))
         self._strides = {name: (number, axis) for name, number, axis in self.native.strides}
         self._host = _Host(self.native.hosts) if self.native.hosts else None
 
@@ -88,6 +99,20 @@ class NativeProgram:
             for number, array in enumerate(results)
         ]
 
+    def measured_bytes(self, threads: int) -> dict[str, int]:
+        """What routines work in that find this out at run time, on so many threads; nothing where
+        it depends on arguments.
+        """
+        native = self.native
+        if not native.measured or native.symbols:
+            return {}
+        record = np.zeros(RUN_WORDS, np.int64)
+        record[Run.THREADS] = threads
+        table = words([0] * len(native.measured))
+        measure = _MEASURE(self.library.address(MEASURE))
+        measure(record.ctypes.data, 0, ctypes.addressof(table))
+        return dict(zip(native.measured, table, strict=True))
+
     def stub(
         self,
         arguments: tuple[signatures.Argument, ...],
@@ -110,7 +135,7 @@ class NativeProgram:
             on_error=self.fail,
             release=native.is_long,
             parallel=native.is_parallel,
-            arena_function=self.library.address("arena_bytes"),
+            arena_function=self.library.address(ARENA_BYTES),
             host=0 if self._host is None else self._host.address,
             keep=self,
         )

@@ -247,14 +247,14 @@ def floor_divide(left: Size, right: Size) -> Size:
     return quotient + rest_quotient
 
 
-def maximum(left: Size, right: Size) -> Size:
-    """The larger of two sizes, decided now where the bounds allow it."""
+def maximum(left: Size, right: Size, *, use_bounds: bool = True) -> Size:
+    """The larger of two sizes, decided now where the bounds allow it; they may be left out."""
     if isinstance(left, int) and isinstance(right, int):
         return max(left, right)
-    difference = left - right
-    if _or(lower(difference), -1) >= 0:
+    difference = left - right if use_bounds else None
+    if difference is not None and _or(lower(difference), -1) >= 0:
         return left
-    if _or(upper(difference), 1) <= 0:
+    if difference is not None and _or(upper(difference), 1) <= 0:
         return right
     return _of_terms({((Maximum(left, right), 1),): 1})
 

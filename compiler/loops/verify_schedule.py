@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.loops.fault import Fault
 from weft.compiler.loops.group import FusionGroup, OpaqueNode
 from weft.compiler.loops.kernel import Kernel
@@ -13,10 +14,13 @@ from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.naming import groups_of
 from weft.compiler.loops.reduction_tiling import ReductionPlan
 from weft.compiler.loops.schedule import KernelCase, Schedule, TaskChain
-from weft.compiler.loops.workspace import THREADS, kernel_memory
+from weft.compiler.loops.workspace import kernel_memory, measured_symbols
 
 if TYPE_CHECKING:
     from weft.compiler.loops.program import LoopProgram
+
+
+_SMALL, _LARGE = 3, 1 << 40  # values of symbols that sizes are compared for
 
 
 def verify_schedule(program: LoopProgram) -> None:
@@ -47,8 +51,7 @@ def _verify_workspace(program: LoopProgram, plan: RegionPlan, schedule: Schedule
     total = schedule.workspace_bytes
     for node in plan.nodes:
         bytes = schedule.workspace.get(node, 0)
-        known = [dims.substitute(size, {THREADS: 3}) for size in (bytes, total)]
-        if all(isinstance(size, int) for size in known) and max(known) != known[1]:
+        if not _is_covered(bytes, total):
             raise Fault(f"works in {bytes} bytes, and the program has {total}", node)
         case = None
         if isinstance(node, FusionGroup) and node not in schedule.by_rows:
@@ -59,6 +62,21 @@ def _verify_workspace(program: LoopProgram, plan: RegionPlan, schedule: Schedule
             control = plan.controls.get(node.op)
             for body in () if control is None else control.bodies:
                 _verify_workspace(program, body, schedule)
+
+
+def _is_covered(bytes: Size, total: Size) -> bool:
+    """Whether a size is no larger than another one, for some values of their symbols. Sizes that
+    are measured can have any: one by one they are given a large one.
+    """
+    every = [
+        symbol for size in (bytes, total) if isinstance(size, Dim) for symbol in dims.symbols(size)
+    ]
+    small = {symbol.name: max(symbol.lower, _SMALL) for symbol in every}
+    for large in (None, *measured_symbols(bytes)):
+        values = small if large is None else small | {large: _LARGE}
+        if dims.evaluate(bytes, values) > dims.evaluate(total, values):
+            return False
+    return True
 
 
 def _verify_runs(program: LoopProgram, plan: RegionPlan, schedule: Schedule) -> None:

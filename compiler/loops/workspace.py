@@ -4,13 +4,13 @@ threads that run steps of a loop at once.
 
 Nodes of a program run one after the other, so that they share this memory: it lies behind the
 arrays of the program and is as large as the largest need. Sizes may depend on how many threads a
-run has (`THREADS`).
+run has (`THREADS`), and on what routines find out when a program is called (`measured`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from weft.compiler.ir import dims
@@ -34,11 +34,43 @@ if TYPE_CHECKING:
 
 THREADS: Final = "run.threads"  # the symbol of the number of threads of a run
 _THREADS: Final = dims.symbol(THREADS)
+_MEASURED: Final = "bytes."  # how symbols begin whose values routines find out
 PARTIAL_BYTES: Final = 24  # of the running result of a part: three numbers at most
 
 # What a target's routine for an op works in, whose operands have these strides, where so many
 # threads may be at work.
 RoutineBytes: TypeAlias = "Callable[[Op, Sequence[tuple[Size, ...]], Size], Size]"
+
+
+def measured(name: str) -> Size:
+    """What a routine works in that finds this out by its sizes when a program is called, before
+    anything else runs: a symbol, of which a name is to tell whose it is.
+    """
+    return dims.symbol(f"{_MEASURED}{name}")
+
+
+def measured_symbols(size: Size) -> list[str]:
+    """The names of such symbols in a size."""
+    if not isinstance(size, Dim):
+        return []
+    return sorted(s.name for s in dims.symbols(size) if s.name.startswith(_MEASURED))
+
+
+def call_sizes(op: Op, strides: Sequence[tuple[Size, ...]]) -> list[Size]:
+    """The sizes on which a routine's code depends: strides, shapes, and symbols among an op's
+    attributes.
+    """
+    shapes = [value.type.shape for value in (*op.operands, *op.results)]
+    sizes = [size for group in (*strides, *shapes) for size in group]
+    return [*sizes, *_attribute_sizes(list(op.attributes.values()))]
+
+
+def _attribute_sizes(values: Sequence[object]) -> Iterator[Size]:
+    for value in values:
+        if isinstance(value, Dim):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _attribute_sizes(value)
 
 
 def no_bytes(op: Op, strides: Sequence[tuple[Size, ...]], threads: Size) -> Size:
@@ -68,26 +100,26 @@ class _Planner:
         when the program is called: what depends on these is not planned.
         """
         late |= plan.late
-        most: Size = 0
+        found: list[Size] = []
         for node in plan.nodes:
             if node in self.schedule.by_rows:
                 continue
             bytes = self._node(plan, node, threads, late)
             if _is_known(bytes, late) and bytes != 0:
                 self.workspace[node] = bytes
-                most = dims.maximum(most, bytes)
-        return most
+                found.append(bytes)
+        return largest(found)
 
     def _node(self, plan: RegionPlan, node: Node, threads: Size, late: frozenset[str]) -> Size:
         match node:
             case FusionGroup():
                 return self._group(node, threads)
             case PiecewiseNode():
-                return _largest([self._group(group, threads) for group in node.groups])
+                return largest([self._group(group, threads) for group in node.groups])
             case OpaqueNode():
                 if node.op in plan.controls:
                     return self._control(plan, node.op, threads, late)
-                return self._routine(plan, node, threads)
+                return self._routine(plan, node, threads, late)
 
     def _group(self, group: FusionGroup, threads: Size) -> Size:
         case = self.schedule.case_of.get(self.kernels.of_group[group])
@@ -105,19 +137,23 @@ class _Planner:
     def _control(self, plan: RegionPlan, op: Op, threads: Size, late: frozenset[str]) -> Size:
         bodies = plan.controls[op].bodies
         if op not in self.schedule.parallel:
-            return _largest([self.region(body, threads, late) for body in bodies])
+            return largest([self.region(body, threads, late) for body in bodies])
         (body,) = bodies
         iteration = op.definition.memory.iteration
         assert iteration is not None
         frame = aligned(body.bytes) + self.region(body, 1, late)
         return parts_for_threads(frame, threads, iteration.steps(op))
 
-    def _routine(self, plan: RegionPlan, node: OpaqueNode, threads: Size) -> Size:
+    def _routine(
+        self, plan: RegionPlan, node: OpaqueNode, threads: Size, late: frozenset[str]
+    ) -> Size:
         """An op, and the kernels that consume its rows on the same threads."""
         op = node.op
         layouts = [plan.operand_layout(v) if v.type.rank else None for v in op.operands]
         strides = [() if layout is None else layout.strides for layout in layouts]
         total = self.routine_bytes(op, strides, threads)
+        if measured_symbols(total) and not all(_is_known(x, late) for x in call_sizes(op, strides)):
+            return 0
         chain = self.schedule.chains.get(node)
         for task in () if chain is None else chain.tasks:
             if task.case is not None:
@@ -125,10 +161,19 @@ class _Planner:
         return total
 
 
-def _largest(sizes: Sequence[Size]) -> Size:
+def largest(sizes: Sequence[Size]) -> Size:
+    """What nodes need that run one after the other; bounds decide nothing between sizes that are
+    measured.
+    """
     most: Size = 0
+    opaque: dict[Size, None] = {}
     for size in sizes:
-        most = dims.maximum(most, size)
+        if measured_symbols(size):
+            opaque[size] = None
+        else:
+            most = dims.maximum(most, size)
+    for size in opaque:
+        most = dims.maximum(most, size, use_bounds=False) if most != 0 else size
     return most
 
 

@@ -17,7 +17,7 @@ from weft.compiler.ir.graph import Graph, Op
 from weft.compiler.ir.opdef import Trait
 from weft.compiler.loops.pipeline import LoopReport, lower_to_loops
 from weft.compiler.loops.program import LoopProgram
-from weft.compiler.loops.workspace import RoutineBytes
+from weft.compiler.loops.workspace import RoutineBytes, measured
 from weft.compiler.lower.backends import explained
 from weft.compiler.lower.choice import Products
 from weft.compiler.ops import control
@@ -69,7 +69,8 @@ def routine_bytes(target: Target, products: Products | None = None) -> RoutineBy
         types = tuple(value.type for value in (*op.operands, *op.results))
         key = (op.definition, tuple(op.attributes.items()), types, tuple(strides), threads)
         if key not in known:
-            call = routines.Planned(op, strides, target, threads, products or Products())
+            own = measured(f"{op.name}.{len(known)}")
+            call = routines.Planned(op, strides, target, threads, products or Products(), own)
             known[key] = routines.scratch_bytes(call)
         return known[key]
 
@@ -117,6 +118,7 @@ def lower(
         in_place={number: program.donated[number] for number in program.plan.in_place},
         is_parallel=code.has_parallel_code,
         is_long=code.has_parallel_code or _has_loops(graph) or bool(code.routines),
+        measured=tuple(code.measured),
     )
     return Artifact(graph.name, "cpu", signature_of(graph), None, native), code
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from weft.frontends.tracing.arguments import Call
 if TYPE_CHECKING:
     from weft.compiler.ir.graph import Graph
     from weft.compiler.passes.pipeline import PassLike
+    from weft.frontends.driver.cpu_program import CpuProgram
     from weft.frontends.inspect.profile import Profile
     from weft.frontends.inspect.report import Lowered, Memory
     from weft.frontends.tracing.function import TracedFunction
@@ -40,7 +41,8 @@ class CompiledFunction(Dispatcher):
         from weft.frontends.inspect.report import memory_of
 
         item = self._specialise(self.signature.take_apart(args, kwargs))
-        return memory_of(item.graph, self._code(item), self._threads)
+        code, program = self._code(item), cast("CpuProgram", item.program)
+        return memory_of(item.graph, code, program.measured_bytes, self._threads)
 
     def profile(self, *args: Any, calls: int = 5, **kwargs: Any) -> Profile:
         """Where the time of a call with these arguments goes: kernel by kernel, the longest first.
@@ -106,7 +108,8 @@ class CompiledFunction(Dispatcher):
 
         lines = summary(item.traced.graph, self.backend)
         if self.backend == "cpu":
-            lines += explanation(self._code(item))
+            program = cast("CpuProgram", item.program)
+            lines += explanation(self._code(item), program.measured_bytes)
         return "\n".join(lines)
 
     def passes(self) -> str:

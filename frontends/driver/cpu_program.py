@@ -100,6 +100,10 @@ class CpuProgram:
                 self.link(artifact, key)
             return self._programs[key]
 
+    def measured_bytes(self, threads: int) -> dict[str, int]:
+        """What its routines work in that find this out at run time, by the names of the sizes."""
+        return self.program().measured_bytes(threads)
+
     def link(self, artifact: Artifact, strides: tuple[tuple[int, Strides], ...] = ()) -> None:
         """Let an artifact run for arguments of these strides."""
         self._programs[strides] = NativeProgram(artifact, caller(), support)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.alignment import aligned
@@ -18,7 +18,7 @@ from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNo
 from weft.compiler.loops.kernel_text import kernel_text
 from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.parallel import steps_at_once
-from weft.compiler.loops.workspace import THREADS
+from weft.compiler.loops.workspace import THREADS, measured_symbols
 from weft.compiler.ops.contraction import dot_general, dot_general_sums
 from weft.compiler.passes.layout.channels import layout_changes
 from weft.compiler.record import record
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 
 LARGE_CONSTANT_BYTES: Final = 1 << 20
+# What routines of a program work in that find this out at run time, on so many threads.
+Measure: TypeAlias = Callable[[int], Mapping[str, int]]
+
 _SHOWN_WORKING: Final = 5  # nodes whose working memory is shown
 
 
@@ -180,7 +183,9 @@ class Memory:
         return "\n".join(lines)
 
 
-def memory_of(graph: Graph, code: ProgramCode, most_threads: int | None = None) -> Memory:
+def memory_of(
+    graph: Graph, code: ProgramCode, measure: Measure, most_threads: int | None = None
+) -> Memory:
     """The memory that a program's plan takes in a run on as many threads as it may use now."""
     allowed = most_threads or get_num_threads()
     threads = allowed if code.has_parallel_code else 1
@@ -188,8 +193,10 @@ def memory_of(graph: Graph, code: ProgramCode, most_threads: int | None = None) 
     bound = sum(int(aligned(buffer.bytes)) for buffer in alive)
     shown = sorted(alive, key=lambda buffer: -int(buffer.bytes))
 
+    values: dict[str, Size] = {THREADS: threads, **measure(threads)}
+
     def known(bytes: Size) -> Size:
-        return dims.substitute(bytes, {THREADS: threads})
+        return dims.substitute(bytes, values)
 
     working = [
         Working(known(bytes), node_lines(node, code.ways)[0])
@@ -232,6 +239,8 @@ def _bytes(values: Sequence[Value]) -> Size:
 
 
 def _amount(size: Size) -> str:
+    if measured_symbols(size):
+        return "as many bytes as routines find out in a call"
     if not isinstance(size, int):
         return f"{size} bytes"
     for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
@@ -243,7 +252,7 @@ def _amount(size: Size) -> str:
 # --- explain ------------------------------------------------------------------------------------
 
 
-def explanation(code: ProgramCode) -> list[str]:
+def explanation(code: ProgramCode, measure: Measure) -> list[str]:
     """What became a kernel, what runs on its own, and what was not fused, and why."""
     lines: list[str] = []
     _explain_region(code.plan, code, lines, "  ")
@@ -251,7 +260,7 @@ def explanation(code: ProgramCode) -> list[str]:
         f"  layout: {op.operands[0].type} becomes {op.results[0].type}, by {_named(op)}"
         for op in layout_changes(code.graph)
     ]
-    memory = memory_of(code.graph, code)
+    memory = memory_of(code.graph, code, measure)
     lines.append(
         f"  memory: {_amount(memory.peak)} of intermediate values, at least "
         f"{_amount(memory.lower_bound)}, and {_amount(memory.workspace)} to work in"

@@ -220,6 +220,7 @@ def encode(stored: StoredProgram) -> bytes:
         "donated": list(stored.donated.items()),
         "is_parallel": native.is_parallel,
         "is_long": native.is_long,
+        "measured": native.measured,
     }
     text = json.dumps(head, separators=(",", ":")).encode()
     constants = [np.ascontiguousarray(constant).tobytes() for constant in native.constants]
@@ -251,6 +252,7 @@ def decode(data: bytes) -> StoredProgram:
         in_place={result: parameter for result, parameter in head["in_place"]},
         is_parallel=head["is_parallel"],
         is_long=head["is_long"],
+        measured=tuple(head["measured"]),
     )
     signature = Signature(
         tuple(head["names"]),

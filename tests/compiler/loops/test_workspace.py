@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
 import weft as wf
+from tests.compiler.ir.making import graph, number, ops, region
 from weft.compiler.ir import dims
 from weft.compiler.ir.alignment import ALIGNMENT, parts_for_threads
 from weft.compiler.ir.dims import Size
-from weft.compiler.ir.graph import Op
+from weft.compiler.ir.errors import WeftError
+from weft.compiler.ir.graph import Op, Value
+from weft.compiler.loops.parse import parse_program
 from weft.compiler.loops.pipeline import lower_to_loops
 from weft.compiler.loops.program import LoopProgram
-from weft.compiler.loops.workspace import THREADS
+from weft.compiler.loops.workspace import THREADS, measured, measured_symbols
+from weft.compiler.ops.ordering import sort
 
 ROUTINE = 1000  # bytes that routines of the tests work in, for each thread
 
@@ -109,3 +114,64 @@ def test_sizes_that_are_found_out_on_the_way_are_not_planned() -> None:
         for symbol in dims.symbols(bytes)
     }
     assert names <= {THREADS}
+
+
+# --- what routines find out at run time ---------------------------------------------------------
+
+
+def measured_bytes(op: Op, strides: Sequence[tuple[Size, ...]], threads: Size) -> Size:
+    """Sorting finds out what it works in: a symbol for each axis, and for one thread another."""
+    axis = op.attributes.get("axis", 0)
+    return measured(f"{op.name}.{axis}" if threads != 1 else f"{op.name}.{axis}.single")
+
+
+def measuring(function: Any, *specs: str) -> LoopProgram:
+    graph = wf.trace(function)(*[wf.spec(text) for text in specs])
+    return lower_to_loops(graph, 32, routine_bytes=measured_bytes, verify=True)[0]
+
+
+def sort_both(x: Any) -> Any:
+    return np.sort(np.sort(np.sort(x, axis=0), axis=1) + 1, axis=0)
+
+
+def test_program_has_as_much_as_any_routine_finds_out() -> None:
+    program = measuring(lambda x: softmax(sort_both(x)), "f64[300, 700]")
+    total = program.scheduled.workspace_bytes
+    assert measured_symbols(total) == ["bytes.sort.0", "bytes.sort.1"]
+    for first, second in ((1, 10**9), (10**9, 1)):
+        at = {THREADS: 3, "bytes.sort.0": first, "bytes.sort.1": second}
+        assert dims.evaluate(total, at) == 10**9
+    assert dims.evaluate(total, {THREADS: 3, "bytes.sort.0": 1, "bytes.sort.1": 1}) > 1
+
+
+def test_program_with_measured_sizes_is_read_back() -> None:
+    program = measuring(sort_both, "f64[300, 700]")
+    assert parse_program(program.text()).text() == program.text()
+
+
+def test_steps_at_once_measure_for_one_thread() -> None:
+    program = measuring(lambda x: wf.map(lambda m: np.sort(m, axis=1) + 1, x), "f64[64, 100, 100]")
+    assert program.scheduled.parallel
+    assert measured_symbols(program.scheduled.workspace_bytes) == ["bytes.sort.1.single"]
+
+
+def test_routines_of_sizes_that_are_found_out_on_the_way_are_not_measured() -> None:
+    def sorted_record(x: Value) -> Value:
+        steps = [
+            region(["f32[]"], lambda x: ops.lt(x, number(3.0))),
+            region(["f32[]"], lambda x: (ops.add(x, number(1.0)), x)),
+        ]
+        trips = dims.symbol("t", lower=0)
+        _, record = ops.while_.emit(x, trips=trips, regions=steps)
+        return sort.emit(record, axis=0)[0]
+
+    late = graph({"x": "f32[]"}, sorted_record)
+    program, _ = lower_to_loops(late, 32, routine_bytes=measured_bytes, verify=True)
+    assert not measured_symbols(program.scheduled.workspace_bytes)
+
+
+def test_program_that_has_less_than_a_routine_finds_out_is_a_fault() -> None:
+    program = measuring(sort_both, "f64[300, 700]")
+    program.scheduled.workspace_bytes = measured("sort.0")
+    with pytest.raises(WeftError, match="works in bytes.sort.1 bytes"):
+        program.verify("schedule")

@@ -13,6 +13,7 @@ from weft.compiler.abi import PARALLEL, RUN_WORDS, Failed
 from weft.compiler.artifact import Site
 from weft.compiler.ir.dtypes import DType, dtype
 from weft.compiler.ir.graph import Op
+from weft.compiler.loops.workspace import measured
 from weft.compiler.lower.llvm.emit.arrays import Array, Env
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.scratch import Scratch
@@ -129,10 +130,7 @@ class Room:
     MARGIN = 4096
     MARK = 0x5A
 
-    def __init__(self, op: Op, arrays: Sequence[NDArray], threads: int) -> None:
-        strides = [tuple(s // a.itemsize for s in a.strides) for a in arrays]
-        size = scratch_bytes(Planned(op, strides, host(), threads))
-        assert isinstance(size, int)
+    def __init__(self, size: int) -> None:
         self.size = size
         self._bytes = np.full(size + 2 * self.MARGIN + 64, self.MARK, np.uint8)
         first = self._bytes.ctypes.data + self.MARGIN
@@ -143,6 +141,45 @@ class Room:
         begin = self.start - self._bytes.ctypes.data
         outside = [self._bytes[:begin], self._bytes[begin + self.size :]]
         assert all((x == self.MARK).all() for x in outside), f"written outside {self.size} bytes"
+
+
+def planned_bytes(
+    emit: Routine,
+    op: Op,
+    arrays: Sequence[NDArray],
+    threads: int,
+    imports: dict[str, int] | None = None,
+) -> int:
+    """What a routine is to work in: what its plan says, or else what its code measures."""
+    strides = [tuple(s // a.itemsize for s in a.strides) for a in arrays]
+    own = measured("test")
+    size = scratch_bytes(Planned(op, strides, host(), threads, measured=own))
+    if isinstance(size, int):
+        return size
+    assert size == own
+    module = Module()
+    f = module.function("measure", I64, [("run", PTR)])
+    (run,) = f.arguments
+    scratch = Scratch.measuring(f, threads)
+    env = Env(module, run, "measure", [], scratch=scratch)
+    results = [np.empty([int(s) for s in r.type.shape], r.type.dtype.numpy) for r in op.results]
+    nowhere = [
+        Array(
+            f.const(0, PTR),
+            dtype(array.dtype),
+            array.shape,
+            tuple(stride // array.itemsize for stride in array.strides),
+        )
+        for array in (*arrays, *results)
+    ]
+    emit(f, env, op, nowhere[: len(arrays)], nowhere[len(arrays) :])
+    f.ret(scratch.measured(f))
+    library, address = link(module, "measure", imports)
+    record = np.zeros(RUN_WORDS, np.int64)
+    record[0] = threads
+    made = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)(record.ctypes.data)
+    library.close()
+    return int(made)
 
 
 def run_routine(
@@ -168,7 +205,7 @@ def run_routine(
     f = module.function("routine", VOID, [*given, *pointers])
     run, table, memory, *addresses = f.arguments
     sites: list[Site] = []
-    room = Room(op, arrays, threads) if planned else None
+    room = Room(planned_bytes(emit, op, arrays, threads, imports)) if planned else None
     env = Env(module, run, "routine", sites)
     if room is not None and room.size:
         env.scratch = Scratch.of(f, memory, f.offset(memory, room.size), threads)

@@ -266,15 +266,37 @@ class Env:
         """
         if self.scratch is None or (not isinstance(bytes, V) and not bytes):
             return None
-        slots = self._threads(f)
-        if count is not None:
-            slots = f.maximum(f.minimum(slots, f.const(count, I64)), 1)
-        step = f.const(rounded(bytes), I64)
-        flag_bytes = f.const(rounded(slots * FLAG_BYTES), I64)
+        slots, flag_bytes, step = self._division(f, count, bytes)
         flags = self.workspace(f, flag_bytes + slots * step)
         with f.range(0, slots) as number:
             f.store(f.const(0, I64), f.element(flags, I64, number))
         return Slots(flags, f.offset(flags, flag_bytes), slots, step)
+
+    def slots_bytes(self, f: Function, count: Operand | None, bytes: Operand) -> V:
+        """What `slots` takes."""
+        slots, flag_bytes, step = self._division(f, count, bytes)
+        return flag_bytes + slots * step
+
+    def _division(self, f: Function, count: Operand | None, bytes: Operand) -> tuple[V, V, V]:
+        """How many slots there are, and the bytes of all flags and of each slot."""
+        slots = self._threads(f)
+        if count is not None:
+            slots = f.maximum(f.minimum(slots, f.const(count, I64)), 1)
+        step = f.const(rounded(bytes), I64)
+        return slots, f.const(rounded(slots * FLAG_BYTES), I64), step
+
+    def is_measuring(self, f: Function) -> V:
+        """Whether nothing is to be computed, but what it would take is to be noted."""
+        assert self.scratch is not None
+        return self.scratch.is_measuring(f)
+
+    def leave_measured(self, f: Function, bytes: V) -> None:
+        """Return where memory is only measured, and note that so many bytes would be taken."""
+        assert self.scratch is not None
+        is_measuring = self.scratch.is_measuring(f)
+        with f.when(is_measuring):
+            self.scratch.note(f, bytes)
+        workspace.leave_if(f, is_measuring)
 
     def _threads(self, f: Function) -> V:
         """How many threads may be at work at once, in what is set aside if something is."""

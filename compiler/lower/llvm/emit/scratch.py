@@ -4,6 +4,9 @@ The plan has as much as a routine says beforehand (`routines.scratch_bytes`). Pa
 one behind the other and given back from the last to the first, or all together; where the memory
 does not last, parts come from the heap. What tasks work in is divided into as many slots as threads
 can be at work: a task claims a free one.
+
+A routine that finds out at run time what it works in is asked for that before there is memory: its
+code runs with a record that only measures, notes in it how much it would take, and returns.
 """
 
 from __future__ import annotations
@@ -36,6 +39,30 @@ class Scratch:
         for number, word in words.items():
             f.store(word, f.element(held, I64, number))
         return cls(held)
+
+    @classmethod
+    def measuring(cls, f: Function, threads: Operand) -> Scratch:
+        """No memory, but a record of how much would be taken where so many threads may work. Its
+        memory begins at null, as no other does.
+        """
+        nothing = f.const(0, PTR)
+        return cls.of(f, nothing, nothing, threads)
+
+    def is_measuring(self, f: Function) -> V:
+        """Whether it is such a record."""
+        start = f.variable(1, I64)
+        with f.when(self.record.ne(0)):
+            start.set(f.load(f.element(self.record, I64, workspace.START), I64))
+        return start.get().eq(0)
+
+    def note(self, f: Function, bytes: V) -> None:
+        """Note in it that so many bytes would be taken; the largest number counts."""
+        most = f.element(self.record, I64, workspace.END)
+        f.store(f.maximum(f.load(most, I64), bytes), most)
+
+    def measured(self, f: Function) -> V:
+        """How many bytes would be taken."""
+        return f.load(f.element(self.record, I64, workspace.END), I64)
 
     @classmethod
     def none(cls, f: Function) -> Scratch:

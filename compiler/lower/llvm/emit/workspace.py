@@ -70,8 +70,13 @@ def give_back(f: Function, pointer: V, planned: V | None = None) -> None:
 def leave_if_failed(f: Function, run: V) -> None:
     """Return if some code of this run found no memory."""
     error = f.load(f.element(run, I64, int(Run.ERROR)), I64)
+    leave_if(f, error.eq(Failed.WORKSPACE_MEMORY))
+
+
+def leave_if(f: Function, condition: V) -> None:
+    """Give back what is held and return, if a condition holds."""
     f.has_exit = True
-    _leave_if(f, error.eq(Failed.WORKSPACE_MEMORY))
+    _leave_if(f, condition)
 
 
 def exit_lines(f: Function) -> list[str]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from weft.compiler.abi import Run
 from weft.compiler.ir import dims
 from weft.compiler.ir.alignment import aligned
-from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.loops.estimates import bytes_of
-from weft.compiler.loops.memory import ControlPlan, RegionPlan
+from weft.compiler.loops.memory import ControlPlan
+from weft.compiler.loops.workspace import largest
 from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
@@ -259,9 +259,10 @@ def _scan_at_once(
     f, module = code.f, code.program.module
     (body_plan,) = plan.bodies
     frame_bytes = aligned(body_plan.bytes)
-    slots = code.planned.slots(
-        f, length, code.sizes.operand(frame_bytes + _workspace(code, body_plan))
-    )
+    workspace_bytes = largest([code.schedule.workspace.get(node, 0) for node in body_plan.nodes])
+    found = code.nested(body_plan, code.frame).measured_sizes(1)
+    planned = Sizes(f, code.sizes.symbols | found)
+    slots = code.planned.slots(f, length, planned.operand(frame_bytes + workspace_bytes))
     symbols = dict(code.sizes.symbols)
     numbers = [e if isinstance(e, tuple) else (e,) for e in arrays.fixed]
     fixed = [part for number in numbers for part in number]
@@ -300,14 +301,6 @@ def _again(passed: Iterator[V], number: tuple[V, ...]) -> Element:
     """A number or pointer in another function, of as many parts as before."""
     parts = [next(passed) for _ in number]
     return (parts[0], parts[1]) if len(parts) == 2 else parts[0]
-
-
-def _workspace(code: RegionCode, plan: RegionPlan) -> Size:
-    """What the nodes of a region work in, in turn."""
-    most: Size = 0
-    for node in plan.nodes:
-        most = dims.maximum(most, code.schedule.workspace.get(node, 0))
-    return most
 
 
 def _row(code: RegionCode, start: V, step: Value, i: V) -> V:

@@ -2,12 +2,14 @@
 
     i64 entry(ptr run, ptr arguments, ptr numbers, ptr results, ptr arena)
     i64 arena_bytes(ptr run, ptr numbers)
+    void measure(ptr run, ptr numbers, ptr table)
 
 `arguments` points to the data of parameters, `numbers` to the values of symbols and strides,
 `results` to where results go. The result of an array whose size is known only at run time is
 made on the heap and its address written there; the symbols it depends on are written to `numbers`.
 The arena has the arrays of the plan, and behind them what nodes work in, whose size may depend on
-how many threads the run has: `arena_bytes` notes the size of both in the run record.
+how many threads the run has: `arena_bytes` notes the size of both in the run record. `measure`, in
+programs with routines that find out for themselves what they work in, writes down what each says.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.compiler.abi import CLOCKS, CONSTANTS, Run
+from weft.compiler.abi import ARENA_BYTES, CLOCKS, CONSTANTS, ENTRY, MEASURE, Run
 from weft.compiler.artifact import Site
 from weft.compiler.ir import dims
 from weft.compiler.ir.graph import Constant, Graph, Op, Value
@@ -27,7 +29,7 @@ from weft.compiler.loops.group import Node
 from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.program import LoopProgram
 from weft.compiler.loops.schedule import KernelCase, Schedule
-from weft.compiler.loops.workspace import THREADS
+from weft.compiler.loops.workspace import THREADS, measured_symbols
 from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm import linkage
 from weft.compiler.lower.llvm.emit import atomics
@@ -111,13 +113,18 @@ class ProgramCode:
                             found[symbol.name] = None
         return list(found)
 
+    @property
+    def measured(self) -> list[str]:
+        """The names of the sizes that routines find out when the program is called."""
+        return measured_symbols(self.schedule.workspace_bytes)
+
     # --- functions ---
 
     def emit(self) -> None:
         """Write the whole module."""
         self._emit_arena_bytes()
         names = ("run", "arguments", "numbers", "results", "arena")
-        f = self.module.function("entry", I64, [(name, PTR) for name in names], glue=True)
+        f = self.module.function(ENTRY, I64, [(name, PTR) for name in names], glue=True)
         scratch = self._scratch(f)
         if is_long(self):
             emit_sections(self, f, [*f.arguments, scratch.record])
@@ -173,14 +180,31 @@ class ProgramCode:
         }
 
     def _emit_arena_bytes(self) -> None:
-        f = self.module.function("arena_bytes", I64, [("run", PTR), ("numbers", PTR)])
+        f = self.module.function(ARENA_BYTES, I64, [("run", PTR), ("numbers", PTR)])
         run, numbers = f.arguments
         symbols = self.symbol_values(f, numbers)
         symbols[THREADS] = _word(f, run, Run.THREADS)
+        if self.measured:
+            self._emit_measure()
+            table = f.stack(I64, len(self.measured), align=8)
+            f.call(MEASURE, VOID, [run, numbers, table])
+            for place, name in enumerate(self.measured):
+                symbols[name] = f.load(f.element(table, I64, place), I64)
         sizes = Sizes(f, symbols)
         bytes = sizes.value(self.plan.bytes + self.schedule.workspace_bytes)
         f.store(bytes, f.element(run, I64, int(Run.ARENA_BYTES)))
         f.ret(bytes)
+
+    def _emit_measure(self) -> None:
+        parameters = [(name, PTR) for name in ("run", "numbers", "table")]
+        f = self.module.function(MEASURE, VOID, parameters, glue=True)
+        run, numbers, table = f.arguments
+        sizes = Sizes(f, self.symbol_values(f, numbers))
+        code = RegionCode(self, self.plan, f, run, sizes, f.const(0, PTR), Scratch.none(f))
+        found = code.measured_sizes(_word(f, run, Run.THREADS))
+        for place, name in enumerate(self.measured):
+            f.store(found[name], f.element(table, I64, place))
+        f.ret()
 
     # --- what regions share ---
 

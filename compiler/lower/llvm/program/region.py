@@ -16,12 +16,14 @@ from weft.compiler.loops.arena import Buffer
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
 from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.memory import Copy, RegionPlan
+from weft.compiler.loops.workspace import measured_symbols
 from weft.compiler.lower.llvm import scalar
 from weft.compiler.lower.llvm.emit.arrays import Array, Element, Env
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, V
+from weft.compiler.lower.llvm.emit.function import Operand as ValueOperand
 from weft.compiler.lower.llvm.emit.scratch import Scratch
-from weft.compiler.lower.llvm.emit.types import I64, PTR, of_dtype
+from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.kernels import inline_kernel
 from weft.compiler.lower.llvm.kernels.inline_kernel import InPlace
 from weft.compiler.lower.llvm.kernels.values import Values
@@ -290,6 +292,42 @@ class RegionCode:
         slot = self.slot(value.type.dtype)
         self.store_number(self.number(value), slot)
         return slot
+
+    # --- memory that routines measure ---
+
+    def measured_sizes(self, threads: ValueOperand) -> dict[str, V]:
+        """The values of the sizes that routines find out, those inside of control flow too, where
+        so many threads may be at work.
+        """
+        sizes: dict[str, V] = {}
+        for node in self.plan.nodes:
+            symbols = measured_symbols(self.schedule.workspace.get(node, 0))
+            if not isinstance(node, OpaqueNode) or all(name in sizes for name in symbols):
+                continue
+            if node.op not in self.plan.controls:
+                (name,) = symbols
+                sizes[name] = self._measure(node, threads)
+                continue
+            for body in self.plan.controls[node.op].bodies:
+                at_once = node.op in self.schedule.parallel
+                sizes |= self.nested(body, self.frame).measured_sizes(1 if at_once else threads)
+        return sizes
+
+    def _measure(self, node: OpaqueNode, threads: ValueOperand) -> V:
+        """How many bytes an op's routine works in that finds this out when it runs: it is called
+        without arrays, and only measures.
+        """
+        f, nothing = self.f, self.f.const(0, PTR)
+        functions = self.calls.functions
+        call = functions.call_of(self.plan, node.op)
+        chain = self.schedule.chains.get(node)
+        parts = 0 if chain is None else chain.parts
+        name = functions.function(call, parts=parts, is_planned=True)
+        scratch = Scratch.measuring(f, threads)
+        follower = [nothing, nothing] if parts else []
+        pointers = [*[nothing] * len(call.values), scratch.record, *follower]
+        f.call(name, VOID, [self.run, *pointers, *[self.sizes.symbols[s] for s in call.symbols]])
+        return scratch.measured(f)
 
     def _piecewise(self, node: PiecewiseNode) -> None:
         self.copy("base", node)

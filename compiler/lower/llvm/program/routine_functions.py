@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
-from weft.compiler.ir.dims import Dim, Size
+from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.index.affine import row_major
 from weft.compiler.loops.memory import RegionPlan
+from weft.compiler.loops.workspace import call_sizes
 from weft.compiler.lower.llvm import routines
 from weft.compiler.lower.llvm.emit.arrays import Array, Env, Follower, Part
 from weft.compiler.lower.llvm.emit.dimensions import Sizes, names
@@ -52,10 +53,7 @@ class RoutineFunctions:
         attributes = tuple(op.attributes.items())
         key = (op.definition, attributes, types, strides)
         if key not in self._symbols:
-            given = [
-                size for sizes in (*strides, *[type.shape for type in types]) for size in sizes
-            ]
-            self._symbols[key] = names([*given, *_attribute_sizes(list(op.attributes.values()))])
+            self._symbols[key] = names(call_sizes(op, strides))
         return RoutineCall(op, strides, self._symbols[key], key)
 
     def function(
@@ -147,12 +145,3 @@ class RoutineFunctions:
         routines.routine(op.name)(f, env, op, arrays[:count], arrays[count:])
         program.notes[name] = ", ".join(dict.fromkeys(env.notes))
         f.ret()
-
-
-def _attribute_sizes(values: Sequence[object]) -> Iterator[Size]:
-    """The symbolic sizes among an op's attributes."""
-    for value in values:
-        if isinstance(value, Dim):
-            yield value
-        elif isinstance(value, tuple):
-            yield from _attribute_sizes(value)

@@ -4,7 +4,9 @@ An emitter writes the op's computation into a function: `emit(f, env, op, operan
 Operands may have any strides; results are row-major and share no memory with operands.
 
 What an op's routine works in is known when a program is planned, for the families that have a table
-`SCRATCH`: `scratch_bytes` says how much, and the emitter is given so much (`Env.scratch`).
+`SCRATCH`: `scratch_bytes` says how much, and the emitter is given so much (`Env.scratch`). Where
+this follows from decisions that are left to the run, it is a symbol, and the value of that is what
+the routine notes when it is called with a record that only measures (`Scratch.measuring`).
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ Routine: TypeAlias = Callable[[Function, Env, Op, list[Array], list[Array]], Non
 class Planned:
     """A call of a routine as the plan of a program knows it: the op, the element strides of its
     operands, the machine, how many threads a run may use (a number, or a symbol that is at least
-    the number of any run), and how matrices are to be multiplied.
+    the number of any run), how matrices are to be multiplied, and the symbol that stands for what
+    the routine works in if it finds this out at run time.
     """
 
     op: Op
@@ -37,6 +40,7 @@ class Planned:
     target: Target
     threads: Size
     products: Products = Products()
+    measured: Size = 0
 
 
 ScratchOf: TypeAlias = Callable[[Planned], Size]

@@ -13,9 +13,9 @@ from weft.compiler.ir.alignment import aligned, parts_for_threads
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.types import ArrayType
-from weft.compiler.lower.llvm.emit.arrays import Array
+from weft.compiler.lower.llvm.emit.arrays import Array, Env
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
-from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
+from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, Type
 from weft.compiler.lower.llvm.routines.common.rows import LEAST_STEPS
 
 
@@ -57,12 +57,21 @@ def seen(type: ArrayType, strides: Sequence[Size]) -> Array:
     f = nowhere()
 
     def operand(size: Size) -> Operand:
-        return size if isinstance(size, int) else V(f, "%unknown", I64)
+        return size if isinstance(size, int) else _unknown(f, I64)
 
     shape, steps = [tuple(map(operand, sizes)) for sizes in (type.shape, strides)]
-    return Array(V(f, "%unknown", PTR), type.dtype, shape, steps)
+    return Array(_unknown(f, PTR), type.dtype, shape, steps)
 
 
 def nowhere() -> Function:
     """A function that nobody calls, for decisions that are emitted where sizes are not known."""
     return Function(Module(), "planning", VOID, [])
+
+
+def no_env(f: Function) -> Env:
+    """What is asked for while such decisions are emitted: sizes that nothing is known of."""
+    return Env(f.module, _unknown(f, PTR), "planning", [], lambda _: _unknown(f, I64))
+
+
+def _unknown(f: Function, type: Type) -> V:
+    return V(f, "%unknown", type)

@@ -11,7 +11,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op
+from weft.compiler.ir.index.affine import row_major
 from weft.compiler.lower.llvm.emit.arrays import (
     Array,
     Env,
@@ -22,39 +25,70 @@ from weft.compiler.lower.llvm.emit.arrays import (
     times,
 )
 from weft.compiler.lower.llvm.emit.function import Function, Operand
+from weft.compiler.lower.llvm.emit.scratch import Scratch
 from weft.compiler.lower.llvm.emit.types import PTR, VOID
-from weft.compiler.lower.llvm.routines import Routine
-from weft.compiler.lower.llvm.routines.common import rows, sizes
+from weft.compiler.lower.llvm.routines import Planned, Routine, ScratchOf
+from weft.compiler.lower.llvm.routines.common import planning, rows, sizes
 from weft.compiler.lower.llvm.routines.convolution import entry
 from weft.compiler.lower.llvm.routines.convolution.geometry import Convolution
 from weft.compiler.lower.llvm.routines.convolution.records import AXES
 from weft.compiler.lower.llvm.routines.convolution.strategies.panels import Axis, Panels
 from weft.compiler.lower.llvm.routines.gemm import contraction
+from weft.compiler.record import record
 
 
 def _emit(f: Function, env: Env, op: Op, operands: list[Array], results: list[Array]) -> None:
-    lhs, rhs, result = *operands, results[0]
-    axes = _axes(env, op, lhs, rhs, result)
-    if not axes:
-        lhs, rhs, result = [_one_more_axis(array) for array in (lhs, rhs, result)]
-        axes = [Axis(1, 1, 1, 0, 1, 1, 1)]
-    groups = env.size(op.attributes["groups"])
-    input, filter, made = _grouped(f, lhs, rhs, result, groups)
-    if _is_pointwise(f, axes):
-        # Such windows crop at most: the first one lies on element -low.
-        starts = [sizes.minus(f, 0, axis.low) for axis in axes]
-        cropped = input.moved(f, dot(f, starts, input.strides[3:]))
-        if _multiply_points(f, env, cropped, filter, made):
-            return
-    if result.dtype in entry.DTYPES and len(axes) <= AXES:
-        _call(f, env, input, filter, made, axes)
+    given = _grouped(f, env, op, operands, results[0])
+    products = given.products(f)
+    if products is not None:
+        contraction.multiply_batch(f, env, *products, env.follower)
         return
-    Panels(f, env, input, filter, made, axes).emit()
+    made = given.made
+    if given.is_shared:
+        _call(f, env, given)
+        return
+    Panels(f, env, given.input, given.filter, made, given.axes).emit()
     if env.follower is not None:
         planes, columns = [product(f, shape) for shape in (made.shape[:3], made.shape[3:])]
         parts = env.follower.parts
         each = sizes.floor_divide(f, columns, parts)
         rows.follow_at_once(f, env, env.follower, times(f, planes, parts), each)
+
+
+@record
+class _Grouped:
+    """The input as [N, groups, channels, *spatial], the filters as [N, groups, outputs, channels,
+    *spatial] (the same ones for all N), the result as [N, groups, outputs, *spatial].
+    """
+
+    input: Array
+    filter: Array
+    made: Array
+    axes: Sequence[Axis]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether code that serves all sizes computes it, unless it is a product."""
+        return self.made.dtype in entry.DTYPES and len(self.axes) <= AXES
+
+    def products(self, f: Function) -> tuple[Array, Array, Array] | None:
+        """Windows of one element: the products [outputs, channels] times [channels, points], if the
+        points are known to lie behind each other.
+        """
+        if not _is_pointwise(f, self.axes):
+            return None
+        input, filter, made = self.input, self.filter, self.made
+        shape, (strides,) = sizes.coalesced(made.shape[3:], [input.strides[3:]])
+        if len(shape) > 1:
+            return None
+        # Such windows crop at most: the first one lies on element -low.
+        starts = [sizes.minus(f, 0, axis.low) for axis in self.axes]
+        cropped = input.moved(f, dot(f, starts, input.strides[3:])).pointer
+        points = product(f, shape)
+        steps = (*input.strides[:3], strides[0] if strides else 1)
+        flat = Array(cropped, input.dtype, (*input.shape[:3], points), steps)
+        matrix = Array(filter.pointer, filter.dtype, filter.shape[:4], filter.strides[:4])
+        return matrix, flat, contiguous(f, made.pointer, made.dtype, (*made.shape[:3], points))
 
 
 def _axes(env: Env, op: Op, lhs: Array, rhs: Array, result: Array) -> list[Axis]:
@@ -78,12 +112,13 @@ def _one_more_axis(array: Array) -> Array:
     return Array(array.pointer, array.dtype, (*array.shape, 1), (*array.strides, 1))
 
 
-def _grouped(
-    f: Function, lhs: Array, rhs: Array, result: Array, groups: Operand
-) -> tuple[Array, Array, Array]:
-    """The input as [N, groups, channels, *spatial], the filters as [N, groups, outputs, channels,
-    *spatial] (the same ones for all N), the result as [N, groups, outputs, *spatial].
-    """
+def _grouped(f: Function, env: Env, op: Op, operands: list[Array], result: Array) -> _Grouped:
+    lhs, rhs = operands
+    axes = _axes(env, op, lhs, rhs, result)
+    if not axes:
+        lhs, rhs, result = [_one_more_axis(array) for array in (lhs, rhs, result)]
+        axes = [_NO_AXIS]
+    groups = env.size(op.attributes["groups"])
     channels, outputs = rhs.shape[1], sizes.floor_divide(f, rhs.shape[0], groups)
     per_group = times(f, lhs.strides[1], channels)
     input = Array(
@@ -99,10 +134,8 @@ def _grouped(
         (0, times(f, rhs.strides[0], outputs), *rhs.strides),
     )
     shape = (lhs.shape[0], groups, outputs, *result.shape[2:])
-    return input, filter, contiguous(f, result.pointer, result.dtype, shape)
-
-
-# --- windows of one element ---------------------------------------------------------------------
+    made = contiguous(f, result.pointer, result.dtype, shape)
+    return _Grouped(input, filter, made, axes)
 
 
 def _is_pointwise(f: Function, axes: Sequence[Axis]) -> bool:
@@ -112,29 +145,12 @@ def _is_pointwise(f: Function, axes: Sequence[Axis]) -> bool:
     )
 
 
-def _multiply_points(f: Function, env: Env, input: Array, filter: Array, made: Array) -> bool:
-    """The products [outputs, channels] times [channels, points], if the points are known to lie
-    behind each other; whether they were.
-    """
-    shape, (strides,) = sizes.coalesced(made.shape[3:], [input.strides[3:]])
-    if len(shape) > 1:
-        return False
-    points = product(f, shape)
-    step = strides[0] if strides else 1
-    flat = Array(input.pointer, input.dtype, (*input.shape[:3], points), (*input.strides[:3], step))
-    matrix = Array(filter.pointer, filter.dtype, filter.shape[:4], filter.strides[:4])
-    target = contiguous(f, made.pointer, made.dtype, (*made.shape[:3], points))
-    contraction.multiply_batch(f, env, matrix, flat, target, env.follower)
-    return True
-
-
 # --- windows of real floats ---------------------------------------------------------------------
 
 
-def _call(
-    f: Function, env: Env, input: Array, filter: Array, made: Array, axes: Sequence[Axis]
-) -> None:
+def _call(f: Function, env: Env, given: _Grouped) -> None:
     """Call the function for all sizes, with what it is to know."""
+    input, filter, made, axes = given.input, given.filter, given.made, given.axes
     record = Convolution(f)
     record.images = made.shape[0]
     record.groups = made.shape[1]
@@ -157,6 +173,7 @@ def _call(
         strides = (input.strides[3 + place], filter.strides[4 + place], made.strides[3 + place])
         _set_axis(record, missing + place, axis, strides)
     pointers = [env.run, input.pointer, filter.pointer, made.pointer, record.pointer]
+    pointers.append((env.scratch or Scratch.none(f)).record)
     f.call(entry.symbol(made.dtype), VOID, pointers)
 
 
@@ -181,4 +198,41 @@ def _set_axis(
 _NO_AXIS: Final = Axis(1, 1, 1, 0, 1, 1, 1)
 
 
+# --- planning -----------------------------------------------------------------------------------
+
+
+def _scratch(call: Planned) -> Size:
+    """What products take; what the function for all sizes says at run time; what panels do."""
+    op, f = call.op, planning.nowhere()
+    (made,) = op.results
+    operands = [
+        planning.seen(value.type, strides)
+        for value, strides in zip(op.operands, call.strides, strict=True)
+    ]
+    env = planning.no_env(f)
+    result = planning.seen(made.type, row_major(made.type.shape))
+    given = _grouped(f, env, op, operands, result)
+    products = given.products(f)
+    if products is not None:
+        return contraction.batch_bytes(call, _planned_batch(op, *products[:2]), *products)
+    if given.is_shared:
+        return call.measured
+    return Panels(f, env, given.input, given.filter, given.made, given.axes).bytes(call.threads)
+
+
+def _planned_batch(op: Op, lhs: Array, rhs: Array) -> contraction.PlannedBatch:
+    images, groups = op.operands[0].type.shape[0], op.attributes["groups"]
+    outputs, channels = op.operands[1].type.shape[:2]
+    points = dims.product(op.results[0].type.shape[2:])
+    per_group = dims.floor_divide(outputs, groups)
+    batch, steps = (images, groups), [_known_strides(matrix) for matrix in (lhs, rhs)]
+    return contraction.PlannedBatch(batch, per_group, points, channels, steps[0], steps[1])
+
+
+def _known_strides(matrix: Array) -> tuple[Size, Size] | None:
+    down, across = matrix.strides[-2:]
+    return (down, across) if sizes.is_known(down) and sizes.is_known(across) else None
+
+
 ROUTINES: Final[Mapping[str, Routine]] = {"convolution": _emit}
+SCRATCH: Final[Mapping[str, ScratchOf]] = {"convolution": _scratch}

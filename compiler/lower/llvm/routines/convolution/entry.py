@@ -1,6 +1,10 @@
 """The function that programs call for a convolution of real floats, compiled once for each dtype.
 
-    weft_conv_<dtype>(run, lhs, rhs, result, numbers)
+    weft_conv_<dtype>(run, lhs, rhs, result, numbers, scratch)
+
+`scratch` is the record of memory that is set aside (`emit.scratch`), or null: then the heap is
+asked. How much that is follows from the sizes and from how many threads there are: with a record
+that only measures, everything is divided as ever, and nothing else done.
 
 Where the input is dilated, most products would be with the zeros between its elements. Windows are
 divided into phases instead, which meet the same taps: the windows of a phase and the taps that they
@@ -19,6 +23,7 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm import linkage
 from weft.compiler.lower.llvm.emit.arrays import Env
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
+from weft.compiler.lower.llvm.emit.scratch import Scratch
 from weft.compiler.lower.llvm.emit.types import I1, I8, I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.convolution.costs import Costs
@@ -26,6 +31,7 @@ from weft.compiler.lower.llvm.routines.convolution.geometry import (
     Convolution,
     Operands,
     Phase,
+    call_strategy,
     follower_of,
     product,
     up,
@@ -41,7 +47,7 @@ from weft.compiler.lower.llvm.routines.convolution.strategies import (
 
 DTYPES: Final = (dtypes.f32, dtypes.f64, dtypes.f16, dtypes.bf16)
 
-_POINTERS: Final = ("run", "lhs", "rhs", "result", "numbers")
+_POINTERS: Final = ("run", "lhs", "rhs", "result", "numbers", "scratch")
 
 
 def symbol(dtype: DType) -> str:
@@ -65,8 +71,8 @@ def define(module: Module, dtype: DType) -> None:
     """Define the function of a dtype."""
     name = symbol(dtype)
     f = module.function(name, VOID, [(x, PTR) for x in _POINTERS])
-    run, lhs, rhs, result, numbers = f.arguments
-    env = Env(module, run, name, [])
+    run, lhs, rhs, result, numbers, scratch = f.arguments
+    env = Env(module, run, name, [], scratch=Scratch(scratch))
     given = Convolution(f, numbers)
     counts = [given.images, given.groups, given.out_channels]
     elements = product([*counts, *given.out_positions.values()])
@@ -101,7 +107,8 @@ class _Phases:
         numbers.task = f.select(product(phases).gt(1), 0, given.task)
         terms = given.channels * product(given.taps.values())
         # Windows that meet no element at all are not visited.
-        with f.when(product(given.input_dilation.values()).gt(1) | terms.eq(0)):
+        is_partial = product(given.input_dilation.values()).gt(1) | terms.eq(0)
+        with f.when(is_partial & ~self.env.is_measuring(f)):
             bytes = elements * of_dtype(self.dtype).itemsize
             cleared = [self.operands.result, f.const(0, I8), bytes, f.const(False, I1)]
             f.call("llvm.memset.p0.i64", VOID, cleared)
@@ -159,16 +166,15 @@ class _Phases:
         """
         f, numbers = self.f, self.numbers
         taps, windows = product(numbers.taps.values()), product(numbers.out_positions.values())
-        given = [self.env.run, *operands.values, numbers.pointer]
         with f.when((numbers.channels * taps).gt(0) & windows.gt(0)):
             with f.otherwise(taps.gt(windows)) as choice:
                 transformed = winograd_filter
-                with self._unless(transformed, given, lambda: transformed.fits(numbers)):
-                    self._call(filter_strategy, given)
+                with self._unless(transformed, operands, lambda: transformed.fits(numbers)):
+                    self._call(filter_strategy, operands)
                 choice.otherwise()
-                self._by_windows(given)
+                self._by_windows(operands)
 
-    def _by_windows(self, given: list[V]) -> None:
+    def _by_windows(self, operands: Operands) -> None:
         f, numbers = self.f, self.numbers
         costs = Costs(numbers, self.dtype)
         points, taps = costs.by_points(), costs.by_taps()
@@ -178,23 +184,24 @@ class _Phases:
         def fits() -> V:
             return transformed.fits(numbers) & costs.by_winograd().lt(plain)
 
-        with self._unless(transformed, given, fits), f.otherwise(by_taps) as choice:
-            self._call(filter_strategy, given)
+        with self._unless(transformed, operands, fits), f.otherwise(by_taps) as choice:
+            self._call(filter_strategy, operands)
             choice.otherwise()
-            self._call(direct, given)
+            self._call(direct, operands)
 
     @contextmanager
     def _unless(
-        self, transformed: ModuleType, given: list[V], fits: Callable[[], V]
+        self, transformed: ModuleType, operands: Operands, fits: Callable[[], V]
     ) -> Iterator[None]:
         """Another way than the one with transforms, if that is slower or not for this dtype."""
         if self.dtype not in winograd.DTYPES:
             yield
             return
         with self.f.otherwise(fits()) as choice:
-            self._call(transformed, given)
+            self._call(transformed, operands)
             choice.otherwise()
             yield
 
-    def _call(self, strategy: ModuleType, given: list[V]) -> None:
-        self.f.call(strategy.define(self.f.module, self.dtype), VOID, given)
+    def _call(self, strategy: ModuleType, operands: Operands) -> None:
+        name = strategy.define(self.f.module, self.dtype)
+        call_strategy(self.f, self.env, name, operands, self.numbers)

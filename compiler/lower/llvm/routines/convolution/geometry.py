@@ -10,6 +10,7 @@ from weft.compiler.abi import Run
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.emit.arrays import Env, Follower
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
+from weft.compiler.lower.llvm.emit.scratch import Scratch, Slots, rounded
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
 from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.convolution.records import AXES, Axes, PerAxis, Record, Word
@@ -95,6 +96,21 @@ class Operands:
         return [self.lhs, self.rhs, self.result]
 
 
+@record
+class Tasks:
+    """Tasks that threads share: how many, how many of them a thread takes at least, and the bytes
+    that each thread works in.
+    """
+
+    count: V
+    grain: V
+    bytes: V
+
+    def all_bytes(self, f: Function, env: Env) -> V:
+        """The bytes for all threads."""
+        return env.slots_bytes(f, self.count, self.bytes)
+
+
 def tasks_wanted(f: Function, run: V, each: int) -> V:
     """How many tasks keep all threads busy: so many for each, if there are several."""
     threads = f.load(f.element(run, I64, int(Run.THREADS)), I64)
@@ -108,6 +124,16 @@ def more_tasks(f: Function, run: V, tasks: V, each: int) -> V:
     threads = f.load(f.element(run, I64, int(Run.THREADS)), I64)
     is_even = f.remainder(tasks, f.maximum(threads, 1)).eq(0)
     return f.select(is_even, 0, tasks_wanted(f, run, each))
+
+
+def leave_measured(f: Function, env: Env, own: V, *tasks: Tasks) -> None:
+    """Return where memory is only measured, having noted what a strategy takes for all of its tasks
+    and, one kind after the other, for these.
+    """
+    most = f.const(0, I64)
+    for each in tasks:
+        most = f.maximum(most, each.all_bytes(f, env))
+    env.leave_measured(f, f.const(rounded(own), I64) + most)
 
 
 def up(f: Function, size: Operand, step: Operand) -> V:
@@ -190,14 +216,53 @@ def shared_strategy(
     dtype: DType,
     emit: Callable[[Function, Env, DType, Operands, Phase], None],
 ) -> str:
-    """The function conv.<strategy>(run, lhs, rhs, result, numbers) of a module, made once."""
+    """The function conv.<strategy>(run, lhs, rhs, result, numbers, scratch) of a module, made
+    once.
+    """
     name = f"conv.{strategy}.{dtype}"
-    parameters = [(x, PTR) for x in ("run", "lhs", "rhs", "result", "numbers")]
+    parameters = [(x, PTR) for x in ("run", "lhs", "rhs", "result", "numbers", "scratch")]
 
     def build(f: Function) -> None:
-        run, lhs, rhs, result, numbers = f.arguments
-        env = Env(module, run, name, [])
+        run, lhs, rhs, result, numbers, scratch = f.arguments
+        env = Env(module, run, name, [], scratch=Scratch(scratch))
         emit(f, env, dtype, Operands(lhs, rhs, result), Phase(f, numbers))
         f.ret()
 
     return rows.shared(module, name, VOID, parameters, build, "noinline nounwind")
+
+
+def call_strategy(f: Function, env: Env, name: str, operands: Operands, numbers: Phase) -> None:
+    """Call such a function, with the memory that is set aside."""
+    assert env.scratch is not None
+    f.call(name, VOID, [env.run, *operands.values, numbers.pointer, env.scratch.record])
+
+
+def share_out(
+    f: Function,
+    env: Env,
+    name: str,
+    tasks: Tasks,
+    captured: Sequence[V],
+    build: Callable[[Function, Env, list[V], V, V], None],
+) -> None:
+    """Let several threads run tasks; `build(g, env, captured, begin, end)` emits a range of them,
+    once in a module. What they take from `env` is set aside for their thread.
+    """
+    slots = env.slots(f, tasks.count, tasks.bytes)
+    assert slots is not None
+    given = [*captured, *slots.values]
+    parameters = [("run", PTR), *[(f"p{n}", value.type) for n, value in enumerate(given)]]
+    parameters += [("begin", I64), ("end", I64)]
+
+    def build_range(g: Function) -> None:
+        run, *held, begin, end = g.arguments
+        own = Slots(*held[len(captured) :])
+        number = own.claim(g, run)
+        inner = Env(g.module, run, name, [], scratch=own.part(g, number))
+        build(g, inner, held[: len(captured)], begin, end)
+        own.give_back(g, number)
+        g.ret()
+
+    rows.shared(f.module, name, VOID, parameters, build_range)
+    env.share(f, name, tasks.count, given, tasks.grain)
+    env.free(f, slots.flags)

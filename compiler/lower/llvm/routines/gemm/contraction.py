@@ -352,23 +352,50 @@ def _scratch(call: Planned) -> Size:
     shape = (*op.results[0].type.shape[:n], m, right.sizes[1])
     result = planning.seen(op.results[0].type.with_shape(shape), row_major(shape))
     arrays = [matrix.seen(array) for matrix, array in zip((left, right), seen, strict=True)]
-    division = _division_of(call.products, call.target, arrays[0], arrays[1], result)
-    is_single = all(map(_is_one, result.shape[:n]))
-    if division.at_once and not is_single:
-        each = _item_bytes(call.target, division.strategy, arrays[0], arrays[1], result)
-        batch = dims.product(shape[:n])
-        chunks = planning.chunks(batch, dims.product((m, shape[-1], k)))
-        return copied + planning.tasks(each, call.threads, chunks)
-    kinds = Kinds(types[0].dtype, types[1].dtype, op.results[0].type.dtype)
     strides = [matrix.strides(array) for matrix, array in zip((left, right), seen, strict=True)]
-    product = scratch.Matrices(
-        kinds, m, shape[-1], k, strides[0], strides[1], call.target, call.threads
-    )
-    bytes = scratch.product_bytes(product, division.strategy)
+    batch = PlannedBatch(shape[:n], m, shape[-1], k, strides[0], strides[1])
+    bytes = batch_bytes(call, batch, arrays[0], arrays[1], result)
     if op.name == "dot_general_sums":
-        sums = scratch.vector_bytes(kinds.result, product.n, k, None, None)
+        sums = scratch.vector_bytes(result.dtype, shape[-1], k, None, None)
         bytes = dims.maximum(bytes, sums)
     return copied + bytes
+
+
+@record
+class PlannedBatch:
+    """Products [*batch, m, k] times [*batch, k, n], and the strides of each matrix, as the plan
+    knows them.
+    """
+
+    batch: Sequence[Size]
+    m: Size
+    n: Size
+    k: Size
+    lhs: scratch.Strides
+    rhs: scratch.Strides
+
+
+def batch_bytes(call: Planned, batch: PlannedBatch, lhs: Array, rhs: Array, result: Array) -> Size:
+    """What `multiply_batch` takes, which sees the arrays like this: what a product does, or each of
+    those that run at once.
+    """
+    division = _division_of(call.products, call.target, lhs, rhs, result)
+    if division.at_once and not all(map(_is_one, result.shape[:-2])):
+        each = _item_bytes(call.target, division.strategy, lhs, rhs, result)
+        steps = dims.product((batch.m, batch.n, batch.k))
+        chunks = planning.chunks(dims.product(batch.batch), steps)
+        return planning.tasks(each, call.threads, chunks)
+    product = scratch.Matrices(
+        Kinds(lhs.dtype, rhs.dtype, result.dtype),
+        batch.m,
+        batch.n,
+        batch.k,
+        batch.lhs,
+        batch.rhs,
+        call.target,
+        call.threads,
+    )
+    return scratch.product_bytes(product, division.strategy)
 
 
 @record

@@ -23,7 +23,10 @@ from weft.compiler.lower.llvm.routines.convolution.geometry import (
     Operands,
     Phase,
     Runs,
+    Tasks,
+    leave_measured,
     product,
+    share_out,
     shared_strategy,
     up,
 )
@@ -46,7 +49,7 @@ _PANEL_COST: Final = 3  # of a line of a panel, in multiplications of two vector
 
 
 def define(module: Module, dtype: DType) -> str:
-    """The function conv.points(run, lhs, rhs, result, numbers) of a module."""
+    """The function conv.points of a module."""
     return shared_strategy(module, "points", dtype, _emit)
 
 
@@ -61,14 +64,23 @@ def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Phas
     size = tile.type.itemsize
     packed_room = numbers.groups * plan.tiles * plan.tile_room
     packed_bytes = (packed_room * size + 63) & -64
-    packed = env.workspace(f, packed_bytes + plan.slice * 8)
+    own = packed_bytes + plan.slice * 8
+    work_items = _tasks(plan, tile)
+    leave_measured(f, env, own, work_items)
+    packed = env.workspace(f, own)
     table = f.offset(packed, packed_bytes)
     axes = [x.values() for x in (numbers.taps, numbers.dilation, numbers.is_reversed)]
     grid = Grid(plan.channels, frame.outer_to, *axes)
     frames.write_distances(frame, grid, table, size)
     _pack(env, dtype, operands.rhs, packed, numbers, plan)
-    pointers = (operands.lhs, operands.result, packed, table)
-    _run_work_items(env, dtype, pointers, numbers, plan, frame)
+    pointers = [operands.lhs, operands.result, packed, table]
+    records = [numbers.pointer, plan.pointer, frame.pointer]
+
+    def build(g: Function, inner: Env, given: list[V], begin: V, end: V) -> None:
+        there = Phase(g, given[4]), WindowPlan(g, given[5]), Frame(g, given[6])
+        _WorkItems(g, inner, dtype, given[:4], there).emit(begin, end)
+
+    share_out(f, env, f"conv.units.{dtype}", work_items, [*pointers, *records], build)
     numbers.is_followed = plan.is_followed
     env.free(f, packed)
 
@@ -130,29 +142,22 @@ def pack_tile(
 # --- work items -----------------------------------------------------------------------------------
 
 
-def _run_work_items(
-    env: Env,
-    dtype: DType,
-    pointers: tuple[V, V, V, V],
-    numbers: Phase,
-    plan: WindowPlan,
-    frame: Frame,
-) -> None:
-    f, name = plan.f, f"conv.units.{dtype}"
-    captured = [*pointers, numbers.pointer, plan.pointer, frame.pointer]
-    parameters = [("run", PTR), *[(f"p{n}", PTR) for n in range(len(captured))]]
-    parameters += [("begin", I64), ("end", I64)]
-
-    def build(g: Function) -> None:
-        run, lhs, result, left, lines, numbers, plan, frame, begin, end = g.arguments
-        records = Phase(g, numbers), WindowPlan(g, plan), Frame(g, frame)
-        inner = Env(g.module, run, name, [])
-        _WorkItems(g, inner, dtype, (lhs, result, left, lines), records).emit(begin, end)
-        g.ret()
-
-    rows.shared(f.module, name, VOID, parameters, build)
+def _tasks(plan: WindowPlan, tile: Tile) -> Tasks:
+    f = plan.f
+    count = plan.work_items * plan.channel_blocks
     grain = up(f, ITEM_STEPS, f.maximum(plan.steps, 1))
-    env.share(f, name, plan.work_items * plan.channel_blocks, captured, grain)
+    return Tasks(count, grain, _task_bytes(plan, tile))
+
+
+def _task_bytes(plan: WindowPlan, tile: Tile) -> V:
+    frame, panel, result = _rooms(plan)
+    return (frame + panel + result) * tile.type.itemsize + plan.slice * 8
+
+
+def _rooms(plan: WindowPlan) -> list[V]:
+    """The elements of a thread's frame, panel and results."""
+    rooms = (plan.frame_room, plan.panel_room, plan.result_room)
+    return [(room + 63) & -64 for room in rooms]
 
 
 class _WorkItems:
@@ -163,7 +168,7 @@ class _WorkItems:
         f: Function,
         env: Env,
         dtype: DType,
-        pointers: tuple[V, V, V, V],
+        pointers: list[V],
         records: tuple[Phase, WindowPlan, Frame],
     ) -> None:
         self.f: Final = f
@@ -175,11 +180,9 @@ class _WorkItems:
         self.frame: Final = Frame(f)
         self.frame.copy_from(given)
         plan, size = self.plan, self.tile.type.itemsize
-        frame_room = (plan.frame_room + 63) & -64
-        panel_room = (plan.panel_room + 63) & -64
-        result_room = (plan.result_room + 63) & -64
+        frame_room, panel_room, result_room = _rooms(plan)
         elements = frame_room + panel_room + result_room
-        self.room: Final = env.workspace(f, elements * size + plan.slice * 8)
+        self.room: Final = env.workspace(f, _task_bytes(plan, self.tile))
         self.panel: Final = f.element(self.room, self.tile.type, frame_room)
         self.made: Final = f.element(self.panel, self.tile.type, panel_room)
         self.panel_table: Final = f.offset(self.room, elements * size)

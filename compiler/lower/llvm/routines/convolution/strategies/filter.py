@@ -23,13 +23,20 @@ from weft.compiler.lower.llvm.routines.convolution.frame import Frame
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
     Operands,
     Phase,
+    Tasks,
+    leave_measured,
     more_tasks,
     product,
+    share_out,
     shared_strategy,
     up,
 )
 from weft.compiler.lower.llvm.routines.convolution.strategies.filter_sums import Parts, finish
-from weft.compiler.lower.llvm.routines.convolution.strategies.filter_tasks import FilterPlan, Tasks
+from weft.compiler.lower.llvm.routines.convolution.strategies.filter_tasks import (
+    FilterPlan,
+    FilterTasks,
+    Rooms,
+)
 from weft.compiler.lower.llvm.routines.gemm.tiles import tile_of
 
 _ITEM_TERMS: Final = 512  # of a work item, at most
@@ -45,7 +52,7 @@ _TASK_STEPS: Final = 1 << 18  # multiplications that a task has at least
 
 
 def define(module: Module, dtype: DType) -> str:
-    """The function conv.taps(run, lhs, rhs, result, numbers) of a module."""
+    """The function conv.taps of a module."""
     return shared_strategy(module, "taps", dtype, lambda *given: _Taps(*given).emit())
 
 
@@ -72,8 +79,10 @@ class _Taps:
         self._divide_outputs()
         # A single part is finished task by task.
         apart = f.select(plan.parts.gt(1), plan.parts * plan.part_room, 0)
-        sums = env.workspace(f, apart * self.tile.type.itemsize)
-        self._run_tasks(sums)
+        own, tasks = apart * self.tile.type.itemsize, self._tasks()
+        leave_measured(f, env, own, tasks)
+        sums = env.workspace(f, own)
+        self._run_tasks(tasks, sums)
         with f.when(plan.parts.gt(1)):
             self._finish(sums)
         env.free(f, sums)
@@ -170,29 +179,26 @@ class _Taps:
 
     # --- tasks ---
 
-    def _run_tasks(self, sums: V) -> None:
-        f, env, plan, numbers = self.f, self.env, self.plan, self.numbers
-        name = f"conv.parts.{self.dtype}"
-        captured = [*self.operands.values, sums]
-        captured += [numbers.pointer, plan.pointer, self.frame.pointer]
-        parameters = [("run", PTR), *[(f"p{n}", PTR) for n in range(len(captured))]]
-        parameters += [("begin", I64), ("end", I64)]
-
-        def build(g: Function) -> None:
-            run, lhs, rhs, result, sums, numbers, plan, frame, begin, end = g.arguments
-            records = Phase(g, numbers), FilterPlan(g, plan), Frame(g, frame)
-            inner = Env(g.module, run, name, [])
-            operands = Operands(lhs, rhs, result)
-            Tasks(g, inner, self.dtype, operands, sums, records).emit(begin, end)
-            g.ret()
-
-        rows.shared(f.module, name, VOID, parameters, build)
+    def _tasks(self) -> Tasks:
+        f, plan, numbers = self.f, self.plan, self.numbers
         count = product([plan.parts, numbers.groups, plan.image_blocks])
         count = count * plan.out_channel_blocks
         terms = numbers.channels * product(numbers.taps.values())
         steps = f.divide(plan.part_room * terms, count)
         grain = up(f, _TASK_STEPS, f.maximum(steps, 1))
-        env.share(f, name, count, captured, grain)
+        return Tasks(count, grain, Rooms(plan, self.tile).bytes)
+
+    def _run_tasks(self, tasks: Tasks, sums: V) -> None:
+        captured = [*self.operands.values, sums]
+        captured += [self.numbers.pointer, self.plan.pointer, self.frame.pointer]
+
+        def build(g: Function, inner: Env, given: list[V], begin: V, end: V) -> None:
+            lhs, rhs, result, sums, numbers, plan, frame = given
+            records = Phase(g, numbers), FilterPlan(g, plan), Frame(g, frame)
+            operands = Operands(lhs, rhs, result)
+            FilterTasks(g, inner, self.dtype, operands, sums, records).emit(begin, end)
+
+        share_out(self.f, self.env, f"conv.parts.{self.dtype}", tasks, captured, build)
 
     def _finish(self, sums: V) -> None:
         """The sums of all parts, image by image."""

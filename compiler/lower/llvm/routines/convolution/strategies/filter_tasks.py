@@ -30,7 +30,7 @@ from weft.compiler.lower.llvm.routines.convolution.strategies.depthwise_dots imp
 from weft.compiler.lower.llvm.routines.convolution.strategies.filter_sums import Parts, finish
 from weft.compiler.lower.llvm.routines.gemm import packing
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import multiply_rows
-from weft.compiler.lower.llvm.routines.gemm.tiles import Target, tile_of
+from weft.compiler.lower.llvm.routines.gemm.tiles import Target, Tile, tile_of
 from weft.compiler.record import record
 
 
@@ -79,7 +79,23 @@ class _Sums:
     adds: V
 
 
-class Tasks:
+class Rooms:
+    """What a thread works in: elements of a frame, of packed filters and of its own sums, and
+    entries of tables of terms and of rows.
+    """
+
+    def __init__(self, plan: FilterPlan, tile: Tile) -> None:
+        self.frame: Final = (plan.frame_room + 63) & -64
+        self.right: Final = (plan.right_room + 63) & -64
+        self.own: Final = (plan.own_room + 63) & -64
+        self.terms: Final = plan.channel_block * product(plan.band.values())
+        self.padding: Final = max(tile.rows, PADDING)
+        count = self.terms + plan.image_block * plan.out_positions + self.padding
+        self.tables_at: Final = (self.frame + self.right + self.own) * tile.type.itemsize
+        self.bytes: Final = self.tables_at + count * 8
+
+
+class FilterTasks:
     """Some tasks on one thread, under emission."""
 
     def __init__(
@@ -100,19 +116,13 @@ class Tasks:
         self.numbers, self.plan, given = records
         self.frame: Final = Frame(f)
         self.frame.copy_from(given)
-        plan, size = self.plan, self.tile.type.itemsize
-        frame_room = (plan.frame_room + 63) & -64
-        right_room = (plan.right_room + 63) & -64
-        own_room = (plan.own_room + 63) & -64
-        elements = frame_room + right_room + own_room
-        depth = plan.channel_block * product(plan.band.values())
-        self.padding: Final = max(self.tile.rows, PADDING)
-        count = depth + plan.image_block * plan.out_positions + self.padding
-        self.room: Final = env.workspace(f, elements * size + count * 8)
-        self.right: Final = f.element(self.room, self.tile.type, frame_room)
-        self.own: Final = f.element(self.right, self.tile.type, right_room)
-        self.terms_at: Final = f.offset(self.room, elements * size)
-        self.rows_at: Final = f.element(self.terms_at, I64, depth)
+        rooms = Rooms(self.plan, self.tile)
+        self.padding: Final = rooms.padding
+        self.room: Final = env.workspace(f, rooms.bytes)
+        self.right: Final = f.element(self.room, self.tile.type, rooms.frame)
+        self.own: Final = f.element(self.right, self.tile.type, rooms.right)
+        self.terms_at: Final = f.offset(self.room, rooms.tables_at)
+        self.rows_at: Final = f.element(self.terms_at, I64, rooms.terms)
 
     def emit(self, begin: V, end: V) -> None:
         f, plan, numbers = self.f, self.plan, self.numbers

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Final
 
+from weft.compiler.ir.alignment import FLAG_BYTES
+from weft.compiler.ir.dims import Size
 from weft.compiler.lower.llvm.emit.arrays import (
     Array,
     Element,
@@ -24,8 +26,9 @@ from weft.compiler.lower.llvm.emit.arrays import (
     unravel,
 )
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
+from weft.compiler.lower.llvm.emit.scratch import rounded
 from weft.compiler.lower.llvm.emit.types import I64
-from weft.compiler.lower.llvm.routines.common import copies, rows, sizes
+from weft.compiler.lower.llvm.routines.common import copies, planning, rows, sizes
 from weft.compiler.lower.llvm.routines.common.elements import Cell, read, select, working
 from weft.compiler.lower.llvm.routines.gemm import products
 from weft.compiler.lower.llvm.routines.gemm.strategy import Kinds
@@ -101,6 +104,38 @@ class Panels:
         if workspace is not None:
             env.free(f, workspace)
 
+    def bytes(self, threads: Size) -> Size:
+        """What it works in, where so many threads may be at work; 0 where sizes are known only at
+        run time: then it asks the heap.
+        """
+        f, made, filter, kinds = self.f, self.made, self.filter, self.kinds
+        numbers = [number for axis in self.axes for number in axis.numbers]
+        if not sizes.all_known([*numbers, *made.shape, *filter.shape, *filter.strides]):
+            return 0
+        copied: Size = 0
+        if not self._is_in_place:
+            copied = planning.array(kinds.sums, map(sizes.known, filter.shape[1:]))
+        shapes = (made.shape[:2], made.shape[3:], filter.shape[3:])
+        images, points, terms = [sizes.known(product(f, shape)) for shape in shapes]
+        outputs = sizes.known(made.shape[2])
+        _, shape = _frame_shape(f, filter.shape[3], self.axes)
+        frame = planning.part(sizes.known(_frame_bytes(f, kinds, shape)))
+        strips = planning.chunks(-(-points // kinds.lanes), terms * (outputs + kinds.lanes))
+
+        def image(threads: Size) -> Size:
+            return frame + planning.tasks(terms * kinds.line_bytes, threads, strips)
+
+        if images == 1:
+            return copied + image(threads)
+        chunks = planning.chunks(images, outputs * points * terms)
+        return copied + planning.tasks(image(1), threads, chunks)
+
+    @property
+    def _is_in_place(self) -> bool:
+        """Whether the terms of filters lie behind each other, in the dtype of sums."""
+        shape, _ = sizes.coalesced(self.filter.shape[3:], [self.filter.strides[3:]])
+        return self.filter.dtype is self.kinds.sums and len(shape) < 2
+
     def _filter_matrices(self) -> tuple[Array, V | None]:
         """The filters as [N, groups, outputs, terms], and the workspace they were copied to if
         their terms do not lie behind each other or have another dtype than sums.
@@ -108,7 +143,7 @@ class Panels:
         f, filter = self.f, self.filter
         shape, (strides,) = sizes.coalesced(filter.shape[3:], [filter.strides[3:]])
         terms = product(f, shape)
-        if filter.dtype is self.kinds.sums and len(shape) < 2:
+        if self._is_in_place:
             seen = (*filter.strides[:3], *(strides or [1]))
             return Array(filter.pointer, filter.dtype, (*filter.shape[:3], terms), seen), None
         packed = copies.scratch(f, self.env, self.kinds.sums, filter.shape[1:])
@@ -132,7 +167,39 @@ class Panels:
                 items = [inside.moved(g, outer.position(g, index)) for outer, inside in parts]
                 _Image(g, inner, self.kinds, axes, *items).emit()
 
-        rows.parallel(f, env, product(f, batch), steps, given, numbers, chunk)
+        count = product(f, batch)
+        if sizes.is_known(count) and count == 1:
+            # All threads share what there is to do for a single one.
+            chunk(f, env, f.const(0, I64), f.const(1, I64), list(given), numbers)
+            return
+        _, shape = _frame_shape(f, given[0].shape[2], self.axes)
+        frame = rounded(_frame_bytes(f, self.kinds, shape))
+        panel = rounded(times(f, given[1].shape[3], self.kinds.line_bytes))
+        # A flag and a panel, as inside of a task there is one thread.
+        each = plus(f, plus(f, frame, panel), rounded(FLAG_BYTES))
+        rows.parallel(f, env, count, steps, given, numbers, chunk, scratch=each)
+
+
+def _frame_shape(
+    f: Function, channels: Operand, axes: Sequence[Axis]
+) -> tuple[list[Operand], tuple[Operand, ...]]:
+    """How much of each axis a frame has, and its shape. Along the last axis: as many rows as the
+    stride, of elements that are a stride apart.
+    """
+    lengths = [axis.length(f) for axis in axes]
+    row = sizes.ceil_divide(f, lengths[-1], axes[-1].stride)
+    return lengths, (channels, *lengths[:-1], axes[-1].stride, row)
+
+
+def _frame_room(f: Function, kinds: Kinds, shape: Sequence[Operand]) -> Operand:
+    """The elements of a frame. Lines begin up to a vector before the first element, and end up to
+    one after the last.
+    """
+    return plus(f, product(f, shape), 2 * kinds.lanes)
+
+
+def _frame_bytes(f: Function, kinds: Kinds, shape: Sequence[Operand]) -> Operand:
+    return times(f, _frame_room(f, kinds, shape), kinds.sums.itemsize)
 
 
 class _Image:
@@ -157,18 +224,12 @@ class _Image:
         self.input: Final = input
         self.filter: Final = filter
         self.made: Final = made
-        # Along the last axis: as many rows as the stride, of elements that are a stride apart.
-        lengths = [axis.length(f) for axis in axes]
-        row = sizes.ceil_divide(f, lengths[-1], axes[-1].stride)
-        self.lengths: Final = lengths
-        self.shape: Final = (input.shape[0], *lengths[:-1], axes[-1].stride, row)
+        self.lengths, self.shape = _frame_shape(f, input.shape[0], axes)
 
     def emit(self) -> None:
         f, env, kinds = self.f, self.env, self.kinds
-        count = product(f, self.shape)
-        # Lines begin up to a vector before the first element, and end up to one after the last.
-        room = plus(f, count, 2 * kinds.lanes)
-        workspace = env.workspace(f, times(f, room, kinds.sums.itemsize))
+        workspace = env.workspace(f, _frame_bytes(f, kinds, self.shape))
+        room = _frame_room(f, kinds, self.shape)
         whole = contiguous(f, workspace, kinds.sums, (room,))
         start = f.offset(workspace, kinds.lanes * kinds.sums.itemsize)
         frame = contiguous(f, start, kinds.sums, self.shape)
@@ -277,7 +338,8 @@ class _Image:
             inner.free(g, panel)
 
         arrays = [frame, self.filter, self.made]
-        rows.parallel(f, self.env, count, steps, arrays, numbers, chunk)
+        panel = times(f, self.filter.shape[1], kinds.line_bytes)
+        rows.parallel(f, self.env, count, steps, arrays, numbers, chunk, scratch=panel)
 
 
 class _Strip:

@@ -18,7 +18,7 @@ from weft.compiler.ir import dtypes
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.emit.arrays import Env
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
-from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
+from weft.compiler.lower.llvm.emit.types import I64, of_dtype
 from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.convolution import frame as frames
 from weft.compiler.lower.llvm.routines.convolution import tasks, window_strips
@@ -26,7 +26,11 @@ from weft.compiler.lower.llvm.routines.convolution.frame import Frame, Grid
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
     Operands,
     Phase,
+    Tasks,
+    call_strategy,
+    leave_measured,
     product,
+    share_out,
     shared_strategy,
     up,
 )
@@ -51,7 +55,7 @@ from weft.compiler.lower.llvm.routines.convolution.tasks import (
     WorkItem,
 )
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import Scattered, multiply_lines
-from weft.compiler.lower.llvm.routines.gemm.tiles import Target, tile_of
+from weft.compiler.lower.llvm.routines.gemm.tiles import Target, Tile, tile_of
 
 _CHANNEL_BLOCK: Final = 16  # channels that are transformed at a time
 _INPUT_BYTES: Final = 3 << 18  # of transformed strips
@@ -82,7 +86,7 @@ def fits(numbers: Phase) -> V:
 
 
 def define(module: Module, dtype: DType) -> str:
-    """The function conv.winograd(run, lhs, rhs, result, numbers) of a module."""
+    """The function conv.winograd of a module."""
     return shared_strategy(module, "winograd", dtype, _emit)
 
 
@@ -94,20 +98,33 @@ def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Phas
     size, channels = tile.type.itemsize, numbers.channels
     packed_room = numbers.groups * plan.tiles * _tile_room(plan, tile.rows)
     packed_bytes = (packed_room * size + 63) & -64
-    packed = env.workspace(f, packed_bytes + plan.terms * 8)
+    own = packed_bytes + plan.terms * 8
+    filters, work_items = _filter_tasks(numbers, plan, tile), _tasks(numbers, plan, tile)
+    plain = direct.define(f.module, dtype)
+    with f.when(env.is_measuring(f)):
+        call_strategy(f, env, plain, operands, numbers)
+    leave_measured(f, env, own, filters, work_items)
+    packed = env.workspace(f, own)
     table = f.offset(packed, packed_bytes)
     axes = [grid.taps.values(), grid.dilation.values()]
     frames.write_distances(frame, Grid(channels, frame.outer_to, *axes), table, size)
     flag = f.stack(I64)
     f.store(f.const(0, I64), flag)
-    _pack(env, dtype, operands.rhs, packed, numbers, plan)
+    _pack(env, dtype, filters, [operands.rhs, packed, numbers.pointer, plan.pointer])
     pointers = [operands.lhs, operands.result, packed, table, flag]
-    _run_work_items(env, dtype, pointers, (numbers, grid, plan, frame))
+    records = [record.pointer for record in (numbers, grid, plan, frame)]
+
+    def build(g: Function, inner: Env, given: list[V], begin: V, end: V) -> None:
+        phases = Phase(g, given[5]), Phase(g, given[6])
+        there = (*phases, WindowPlan(g, given[7]), Frame(g, given[8]))
+        _WorkItems(g, inner, dtype, given[:5], there).emit(begin, end)
+
+    name = f"conv.winograd.units.{dtype}"
+    share_out(f, env, name, work_items, [*pointers, *records], build)
     numbers.is_followed = plan.is_followed
     env.free(f, packed)
     with f.when(f.load(flag, I64).ne(0)):
-        name = direct.define(f.module, dtype)
-        f.call(name, VOID, [env.run, *operands.values, numbers.pointer])
+        call_strategy(f, env, plain, operands, numbers)
 
 
 def _grid(f: Function, numbers: Phase) -> Phase:
@@ -132,51 +149,65 @@ def _tile_room(plan: WindowPlan, height: int) -> V:
 # --- filters ------------------------------------------------------------------------------------
 
 
-def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Phase, plan: WindowPlan) -> None:
-    """The transformed filters of all tiles: [groups, tiles, points, channels, outputs]."""
-    f, tile = plan.f, tile_of(of_dtype(dtype), plan.f.module.target)
-    name = f"conv.winograd.pack.{dtype}"
-    captured = [rhs, packed, numbers.pointer, plan.pointer]
-    parameters = [("run", PTR), *[(f"p{n}", PTR) for n in range(len(captured))]]
-    parameters += [("begin", I64), ("end", I64)]
-
-    def build(g: Function) -> None:
-        run, rhs, target, numbers, plan, begin, end = g.arguments
-        given = Phase(g, numbers), WindowPlan(g, plan)
-        inner = Env(g.module, run, name, [])
-        room = inner.workspace(g, given[1].tile_room * tile.type.itemsize)
-        with g.range(begin, end) as number:
-            direct.pack_tile(g, tile, dtype, rhs, room, given, number)
-            at = g.element(target, tile.type, number * _tile_room(given[1], tile.rows))
-            transform_filter(g, tile, room, at, given[0])
-        inner.free(g, room)
-        g.ret()
-
-    rows.shared(f.module, name, VOID, parameters, build)
+def _filter_tasks(numbers: Phase, plan: WindowPlan, tile: Tile) -> Tasks:
+    f = plan.f
     grain = up(f, rows.LEAST_STEPS, f.maximum(plan.terms * tile.rows, 1))
-    env.share(f, name, numbers.groups * plan.tiles, captured, grain)
+    return Tasks(numbers.groups * plan.tiles, grain, plan.tile_room * tile.type.itemsize)
+
+
+def _pack(env: Env, dtype: DType, filters: Tasks, captured: list[V]) -> None:
+    """The transformed filters of all tiles: [groups, tiles, points, channels, outputs]."""
+    f = captured[0].f
+    tile = tile_of(of_dtype(dtype), f.module.target)
+
+    def build(g: Function, inner: Env, given: list[V], begin: V, end: V) -> None:
+        rhs, target, *records = given
+        there = Phase(g, records[0]), WindowPlan(g, records[1])
+        room = inner.workspace(g, there[1].tile_room * tile.type.itemsize)
+        with g.range(begin, end) as number:
+            direct.pack_tile(g, tile, dtype, rhs, room, there, number)
+            at = g.element(target, tile.type, number * _tile_room(there[1], tile.rows))
+            transform_filter(g, tile, room, at, there[0])
+        inner.free(g, room)
+
+    share_out(f, env, f"conv.winograd.pack.{dtype}", filters, captured, build)
 
 
 # --- work items -----------------------------------------------------------------------------------
 
 
-def _run_work_items(env: Env, dtype: DType, pointers: list[V], records: _Records) -> None:
-    plan = records[2]
-    f, name = plan.f, f"conv.winograd.units.{dtype}"
-    captured = [*pointers, *[record.pointer for record in records]]
-    parameters = [("run", PTR), *[(f"p{n}", PTR) for n in range(len(captured))]]
-    parameters += [("begin", I64), ("end", I64)]
+class _Rooms:
+    """What a thread works in: elements of the frame, of a panel, of transformed strips and of sums,
+    and the entries of a table.
+    """
 
-    def build(g: Function) -> None:
-        run, *given, begin, end = g.arguments
-        numbers, grid, plan, frame = given[5:]
-        here = Phase(g, numbers), Phase(g, grid), WindowPlan(g, plan), Frame(g, frame)
-        _WorkItems(g, Env(g.module, run, name, []), dtype, given[:5], here).emit(begin, end)
-        g.ret()
+    def __init__(self, numbers: Phase, plan: WindowPlan, tile: Tile) -> None:
+        f, size = plan.f, tile.type.itemsize
+        channels = numbers.channels
+        self.strip_room: Final = channels * (POINTS * tile.columns)
+        fitting = f.divide(f.const(_INPUT_BYTES // size, I64), self.strip_room)
+        tiles_of_item = product(plan.band.values()) * plan.image_block
+        most = f.minimum(up(f, tiles_of_item, tile.columns), _STRIPS)
+        self.strips: Final = f.maximum(f.minimum(fitting, most), 1)
+        self.sums_room: Final = POINTS * tile.rows * tile.columns
+        self.elements: Final = [
+            (plan.frame_room + 63) & -64,
+            f.const((_CHANNEL_BLOCK * POINTS + 2) * tile.columns, I64),
+            self.strips * self.strip_room,
+            self.strips * self.sums_room,
+        ]
+        self.table_size: Final = f.maximum(channels, _CHANNEL_BLOCK * POINTS)
+        first, *others = self.elements
+        for room in others:
+            first = first + room
+        self.bytes: Final = first * size + self.table_size * 8
 
-    rows.shared(f.module, name, VOID, parameters, build)
+
+def _tasks(numbers: Phase, plan: WindowPlan, tile: Tile) -> Tasks:
+    f = plan.f
     grain = up(f, ITEM_STEPS, f.maximum(plan.steps, 1))
-    env.share(f, name, plan.work_items * plan.channel_blocks, captured, grain)
+    count = plan.work_items * plan.channel_blocks
+    return Tasks(count, grain, _Rooms(numbers, plan, tile).bytes)
 
 
 class _WorkItems:
@@ -193,28 +224,18 @@ class _WorkItems:
         self.numbers, self.grid, self.plan, given = records
         self.frame: Final = Frame(f)
         self.frame.copy_from(given)
-        plan, tile, size = self.plan, self.tile, self.tile.type.itemsize
+        tile = self.tile
         self.channels: Final = self.numbers.channels
-        self.strip_room: Final = self.channels * (POINTS * tile.columns)
-        fitting = f.divide(f.const(_INPUT_BYTES // size, I64), self.strip_room)
-        tiles_of_item = product(plan.band.values()) * plan.image_block
-        most = f.minimum(up(f, tiles_of_item, tile.columns), _STRIPS)
-        self.strips: Final = f.maximum(f.minimum(fitting, most), 1)
-        self.sums_room: Final = POINTS * tile.rows * tile.columns
-        rooms = [
-            (plan.frame_room + 63) & -64,
-            f.const((_CHANNEL_BLOCK * POINTS + 2) * tile.columns, I64),
-            self.strips * self.strip_room,
-            self.strips * self.sums_room,
-        ]
-        table_size = f.maximum(self.channels, _CHANNEL_BLOCK * POINTS)
-        elements = rooms[0] + rooms[1] + rooms[2] + rooms[3]
-        self.room: Final = env.workspace(f, elements * size + table_size * 8)
-        self.panel: Final = f.element(self.room, tile.type, rooms[0])
-        self.input: Final = f.element(self.panel, tile.type, rooms[1])
-        self.sums: Final = f.element(self.input, tile.type, rooms[2])
-        self.panel_table: Final = f.element(self.sums, tile.type, rooms[3])
-        window_strips.write_table(f, tile, self.panel_table, table_size)
+        rooms = _Rooms(self.numbers, self.plan, tile)
+        self.strips: Final = rooms.strips
+        self.strip_room: Final = rooms.strip_room
+        self.sums_room: Final = rooms.sums_room
+        self.room: Final = env.workspace(f, rooms.bytes)
+        self.panel: Final = f.element(self.room, tile.type, rooms.elements[0])
+        self.input: Final = f.element(self.panel, tile.type, rooms.elements[1])
+        self.sums: Final = f.element(self.input, tile.type, rooms.elements[2])
+        self.panel_table: Final = f.element(self.sums, tile.type, rooms.elements[3])
+        window_strips.write_table(f, tile, self.panel_table, rooms.table_size)
 
     def emit(self, begin: V, end: V) -> None:
         f, plan = self.f, self.plan

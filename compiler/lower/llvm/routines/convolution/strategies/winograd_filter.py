@@ -13,22 +13,27 @@ from typing import Final
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.emit.arrays import Env
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
-from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
+from weft.compiler.lower.llvm.emit.types import I64, of_dtype
 from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.convolution import frame as frames
 from weft.compiler.lower.llvm.routines.convolution.frame import Frame
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
     Operands,
     Phase,
+    Tasks,
+    call_strategy,
+    leave_measured,
     more_tasks,
     product,
+    share_out,
     shared_strategy,
     up,
 )
 from weft.compiler.lower.llvm.routines.convolution.strategies import filter as filter_strategy
 from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_filter_tasks import (
-    Tasks,
+    Rooms,
     WinogradFilterPlan,
+    WinogradFilterTasks,
     finish_image,
 )
 from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transforms import (
@@ -36,7 +41,7 @@ from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transform
     TAPS,
     WINDOWS,
 )
-from weft.compiler.lower.llvm.routines.gemm.tiles import tile_of
+from weft.compiler.lower.llvm.routines.gemm.tiles import Tile, tile_of
 
 _ITEM_TILES: Final = 256  # of a work item, at most
 _PART_TILES: Final = 256  # of a part, at least
@@ -63,7 +68,7 @@ def fits(numbers: Phase) -> V:
 
 
 def define(module: Module, dtype: DType) -> str:
-    """The function conv.winograd_taps(run, lhs, rhs, result, numbers) of a module."""
+    """The function conv.winograd_taps of a module."""
     return shared_strategy(module, "winograd_taps", dtype, lambda *given: _Gradient(*given).emit())
 
 
@@ -87,16 +92,20 @@ class _Gradient:
         self._divide_tiles()
         self._describe_frame()
         self._divide_sums()
-        size = self.tile.type.itemsize
-        sums = env.workspace(f, plan.parts * plan.part_room * size)
-        self._run_tasks(sums)
+        own = plan.parts * plan.part_room * self.tile.type.itemsize
+        tasks, images = self._tasks(), self._images()
+        plain = filter_strategy.define(f.module, self.dtype)
+        with f.when(env.is_measuring(f)):
+            call_strategy(f, env, plain, self.operands, self.numbers)
+        leave_measured(f, env, own, tasks, images)
+        sums = env.workspace(f, own)
+        self._run_tasks(tasks, sums)
         flag = f.stack(I64)
         f.store(f.const(0, I64), flag)
-        self._finish(sums, flag)
+        self._finish(images, sums, flag)
         env.free(f, sums)
         with f.when(f.load(flag, I64).ne(0)):
-            name = filter_strategy.define(f.module, self.dtype)
-            f.call(name, VOID, [env.run, *self.operands.values, self.numbers.pointer])
+            call_strategy(f, env, plain, self.operands, self.numbers)
 
     # --- division ---
 
@@ -157,49 +166,46 @@ class _Gradient:
 
     # --- tasks ---
 
-    def _run_tasks(self, sums: V) -> None:
-        f, env, plan, numbers = self.f, self.env, self.plan, self.numbers
-        name = f"conv.winograd_parts.{self.dtype}"
-        captured = [self.operands.lhs, self.operands.rhs, sums]
-        captured += [numbers.pointer, plan.pointer, self.frame.pointer]
-        parameters = [("run", PTR), *[(f"p{n}", PTR) for n in range(len(captured))]]
-        parameters += [("begin", I64), ("end", I64)]
-
-        def build(g: Function) -> None:
-            run, lhs, rhs, sums, *records, begin, end = g.arguments
-            given = Phase(g, records[0]), WinogradFilterPlan(g, records[1]), Frame(g, records[2])
-            inner = Env(g.module, run, name, [])
-            Tasks(g, inner, self.dtype, (lhs, rhs, sums), given).emit(begin, end)
-            g.ret()
-
-        rows.shared(f.module, name, VOID, parameters, build)
+    def _tasks(self) -> Tasks:
+        f, plan, numbers = self.f, self.plan, self.numbers
         blocks = plan.image_blocks * plan.out_channel_blocks
         count = plan.parts * numbers.groups * blocks
         steps = f.divide(plan.part_room * plan.all_tiles, count)
         grain = up(f, _TASK_STEPS, f.maximum(steps, 1))
-        env.share(f, name, count, captured, grain)
+        return Tasks(count, grain, Rooms(plan, self.tile).bytes)
 
-    def _finish(self, sums: V, flag: V) -> None:
-        """The sums of all parts, image by image."""
-        f, env, plan, numbers = self.f, self.env, self.plan, self.numbers
-        name = f"conv.winograd_images.{self.dtype}"
-        captured = [sums, self.operands.result, flag, numbers.pointer, plan.pointer]
-        parameters = [("run", PTR), *[(f"p{n}", PTR) for n in range(len(captured))]]
-        parameters += [("begin", I64), ("end", I64)]
-        tile = self.tile
+    def _run_tasks(self, tasks: Tasks, sums: V) -> None:
+        captured = [self.operands.lhs, self.operands.rhs, sums]
+        captured += [self.numbers.pointer, self.plan.pointer, self.frame.pointer]
 
-        def build(g: Function) -> None:
-            run, sums, result, flag, numbers, plan, begin, end = g.arguments
-            given = Phase(g, numbers), WinogradFilterPlan(g, plan)
-            inner = Env(g.module, run, name, [])
-            elements = (given[0].out_channels + tile.lanes) * (TAPS * TAPS)
-            room = inner.workspace(g, elements * tile.type.itemsize)
-            with g.range(begin, end) as number:
-                finish_image(g, self.dtype, (sums, result, flag, room), given, number)
-            inner.free(g, room)
-            g.ret()
+        def build(g: Function, inner: Env, given: list[V], begin: V, end: V) -> None:
+            lhs, rhs, sums, *records = given
+            there = Phase(g, records[0]), WinogradFilterPlan(g, records[1]), Frame(g, records[2])
+            WinogradFilterTasks(g, inner, self.dtype, (lhs, rhs, sums), there).emit(begin, end)
 
-        rows.shared(f.module, name, VOID, parameters, build)
+        share_out(self.f, self.env, f"conv.winograd_parts.{self.dtype}", tasks, captured, build)
+
+    def _images(self) -> Tasks:
+        f, plan, numbers = self.f, self.plan, self.numbers
         steps = numbers.out_channels * (plan.parts + 1) * POINTS
         grain = up(f, rows.LEAST_STEPS, f.maximum(steps, 1))
-        env.share(f, name, numbers.groups * numbers.images, captured, grain)
+        return Tasks(numbers.groups * numbers.images, grain, _image_bytes(numbers, self.tile))
+
+    def _finish(self, images: Tasks, sums: V, flag: V) -> None:
+        """The sums of all parts, image by image."""
+        captured = [sums, self.operands.result, flag, self.numbers.pointer, self.plan.pointer]
+
+        def build(g: Function, inner: Env, given: list[V], begin: V, end: V) -> None:
+            sums, result, flag, numbers, plan = given
+            there = Phase(g, numbers), WinogradFilterPlan(g, plan)
+            room = inner.workspace(g, _image_bytes(there[0], self.tile))
+            with g.range(begin, end) as number:
+                finish_image(g, self.dtype, (sums, result, flag, room), there, number)
+            inner.free(g, room)
+
+        share_out(self.f, self.env, f"conv.winograd_images.{self.dtype}", images, captured, build)
+
+
+def _image_bytes(numbers: Phase, tile: Tile) -> V:
+    """What a thread finishes an image in."""
+    return (numbers.out_channels + tile.lanes) * (TAPS * TAPS) * tile.type.itemsize

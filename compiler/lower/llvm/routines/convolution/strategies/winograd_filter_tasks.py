@@ -30,7 +30,7 @@ from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transform
 )
 from weft.compiler.lower.llvm.routines.gemm import packing
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import multiply_rows
-from weft.compiler.lower.llvm.routines.gemm.tiles import Target, below, tile_of
+from weft.compiler.lower.llvm.routines.gemm.tiles import Target, Tile, below, tile_of
 
 _IMAGE_BLOCK: Final = 16  # images that are transformed at a time
 
@@ -55,7 +55,35 @@ class WinogradFilterPlan(Record):
     part_room = Word()
 
 
-class Tasks:
+class Rooms:
+    """What a thread works in: how many bytes in all, and at which each part begins."""
+
+    def __init__(self, plan: WinogradFilterPlan, tile: Tile) -> None:
+        f, taps = plan.f, plan.tiles * (WINDOWS * WINDOWS)
+        rooms = {
+            "frame": (plan.frame_room + 63) & -64,
+            "panel": f.const((_IMAGE_BLOCK * POINTS + 2) * tile.columns, I64),
+            "signal": plan.image_block * plan.pitch * POINTS,
+            "taps": (taps + 1 + 2 * tile.lanes) * tile.columns,
+            "right": plan.tiles * (POINTS * tile.columns),
+        }
+        tables = {
+            "lines_at": plan.image_block * POINTS,
+            "panel_at": f.const(_IMAGE_BLOCK * POINTS, I64),
+            "taps_at": taps,
+            "terms_at": plan.tiles,
+            "rows_at": plan.image_block + tile.rows,
+        }
+        size, bytes = tile.type.itemsize, f.const(0, I64)
+        self.places: Final[dict[str, V]] = {}
+        for name, room in rooms.items():
+            self.places[name], bytes = bytes, bytes + room * size
+        for name, room in tables.items():
+            self.places[name], bytes = bytes, bytes + room * 8
+        self.bytes: Final = bytes
+
+
+class WinogradFilterTasks:
     """Some tasks on one thread, under emission."""
 
     def __init__(
@@ -74,30 +102,9 @@ class Tasks:
         self.numbers, self.plan, given = records
         self.frame: Final = Frame(f)
         self.frame.copy_from(given)
-        plan, tile = self.plan, self.tile
-        taps = plan.tiles * (WINDOWS * WINDOWS)
-        rooms = {
-            "frame": (plan.frame_room + 63) & -64,
-            "panel": f.const((_IMAGE_BLOCK * POINTS + 2) * tile.columns, I64),
-            "signal": plan.image_block * plan.pitch * POINTS,
-            "taps": (taps + 1 + 2 * tile.lanes) * tile.columns,
-            "right": plan.tiles * (POINTS * tile.columns),
-        }
-        tables = {
-            "lines_at": plan.image_block * POINTS,
-            "panel_at": f.const(_IMAGE_BLOCK * POINTS, I64),
-            "taps_at": taps,
-            "terms_at": plan.tiles,
-            "rows_at": plan.image_block + tile.rows,
-        }
-        size, bytes = tile.type.itemsize, f.const(0, I64)
-        places: dict[str, V] = {}
-        for name, room in rooms.items():
-            places[name], bytes = bytes, bytes + room * size
-        for name, room in tables.items():
-            places[name], bytes = bytes, bytes + room * 8
-        self.room: Final = env.workspace(f, bytes)
-        self.at: Final = {name: f.offset(self.room, place) for name, place in places.items()}
+        rooms = Rooms(self.plan, self.tile)
+        self.room: Final = env.workspace(f, rooms.bytes)
+        self.at: Final = {name: f.offset(self.room, at) for name, at in rooms.places.items()}
 
     def emit(self, begin: V, end: V) -> None:
         f, plan, numbers = self.f, self.plan, self.numbers

@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 import weft as wf
+from tests.compiler.ir.making import graph, number, ops, region
+from tests.compiler.ops.rows_convolution import attributes_of
+from weft.compiler.ir import dims
+from weft.compiler.ir.graph import Value
 from weft.compiler.lower import cpu
+from weft.compiler.ops.convolution import convolution
+from weft.frontends.driver.cpu_program import compiled
 from weft.frontends.driver.machine_code import compile_texts
 
 Array = np.ndarray[Any, Any]
@@ -79,6 +85,27 @@ def test_sizes_that_only_the_call_tells() -> None:
         a, b = normal(n, 16, h, 12), normal(20, 16, 3, 3, seed=1)
         want = wf.jit(lambda x, w: wf.conv(x, w, padding=1), backend="reference")(a, b)
         np.testing.assert_allclose(compiled(a, b), want, atol=1e-4)
+
+
+def test_sizes_that_are_found_out_on_the_way() -> None:
+    """What such a convolution works in is not known before the run: it asks the heap."""
+
+    def filtered(x: Value, w: Value) -> Value:
+        steps = [
+            region(["f32[]"], lambda x: ops.lt(x, number(30.0))),
+            region(["f32[]"], lambda x: (ops.add(x, number(1.0)), x)),
+        ]
+        trips = dims.symbol("t", lower=0)
+        _, record = ops.while_.emit(x, trips=trips, regions=steps)
+        return convolution(ops.reshape(record, shape=(1, 1, trips)), w, **attributes)
+
+    attributes = attributes_of(1, strides=(2,), padding=((4, 4),))
+    late = graph({"x": "f32[]", "w": "f32[3, 1, 9]"}, filtered)
+    w = normal(3, 1, 9, seed=1)
+    (made,) = compiled(late)([np.zeros((), np.float32), w])
+    row = np.arange(30, dtype=np.float64)[None, None]
+    want = convolution.reference(row, w.astype(np.float64), groups=1, **attributes)
+    np.testing.assert_allclose(made, want, rtol=1e-4, atol=1e-4)
 
 
 def test_second_derivatives() -> None:
