@@ -27,8 +27,8 @@ def record(cls: type[T]) -> type[T]:
     >>> Point(1), Point(1) == Point(1, 0), len({Point(1), Point(1, 2), Point(1, 2)})
     (Point(x=1, y=0), True, 2)
     """
-    made: Any = dataclass(slots=True, eq=False, repr=False)(cls)
-    names = tuple(made.__dataclass_fields__)
+    result: Any = dataclass(slots=True, eq=False, repr=False)(cls)
+    names = tuple(result.__dataclass_fields__)
     values: Callable[[T], Any] = attrgetter(*names) if names else lambda _: ()
 
     def __eq__(self: T, other: object) -> bool:
@@ -42,8 +42,8 @@ def record(cls: type[T]) -> type[T]:
     for method in (__eq__, __hash__, _show):
         name = "__repr__" if method is _show else method.__name__
         if name not in cls.__dict__ or cls.__dict__[name] is None:
-            setattr(made, name, method)
-    return made  # type: ignore[no-any-return]
+            setattr(result, name, method)
+    return result  # type: ignore[no-any-return]
 
 
 def _show(self: Any) -> str:

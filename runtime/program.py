@@ -92,8 +92,8 @@ class NativeProgram:
         )
         if record[Run.ERROR] or record[Run.STOP]:
             self.fail(tuple(record.tolist()))
-        for place, name in enumerate(native.defined):
-            sizes[name] = numbers[len(native.symbols) + place]
+        for index, name in enumerate(native.defined):
+            sizes[name] = numbers[len(native.symbols) + index]
         return [
             self._adopted(number, targets[number], sizes) if array is None else array
             for number, array in enumerate(results)
@@ -176,9 +176,9 @@ class NativeProgram:
     def _adopted(self, number: int, address: int, sizes: dict[str, int]) -> Array:
         """A result that native code made on the heap."""
         type = self.artifact.signature.results[number]
-        made = _view(address, concrete(type.shape, sizes), type.dtype.numpy).copy()
+        result = _view(address, concrete(type.shape, sizes), type.dtype.numpy).copy()
         _free(address)
-        return made
+        return result
 
 
 class _Host:
@@ -231,8 +231,8 @@ def _view(address: int, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     if not bytes:
         return np.empty(shape, dtype)
     held = memoryview((ctypes.c_char * bytes).from_address(address))
-    made: Array = np.frombuffer(held, dtype).reshape(shape)
-    return made
+    result: Array = np.frombuffer(held, dtype).reshape(shape)
+    return result
 
 
 def _free(address: int) -> None:

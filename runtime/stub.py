@@ -145,8 +145,8 @@ class Caller:
         kept = (descriptor, method, encoder.kept, raises, fallback, keep)
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, *[ctypes.py_object] * 2]
-        made: Callable[..., Any] = new(ctypes.addressof(method), kept, "weft")
-        return made
+        result: Callable[..., Any] = new(ctypes.addressof(method), kept, "weft")
+        return result
 
     def call_entry(
         self,
@@ -165,12 +165,12 @@ class Caller:
         """The results of a program, without a stub: the arrays are of the dtypes, shapes and
         layouts that it expects, and the shapes of the results are numbers.
         """
-        made = [self.empty(result, number) for number, result in enumerate(results)]
+        built = [self.empty(result, number) for number, result in enumerate(results)]
         record = self.run(
             entry,
             _addresses(arrays),
             words(numbers),
-            _addresses(made),
+            _addresses(built),
             release=release,
             parallel=parallel,
             arena_bytes=arena_bytes,
@@ -179,7 +179,7 @@ class Caller:
         )
         if record[Run.ERROR]:
             _Failure(results, on_error)(record.tobytes())
-        return made
+        return built
 
     def run(
         self,

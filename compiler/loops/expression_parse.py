@@ -167,18 +167,18 @@ class ExpressionReader:
         reader.expect(r"\(", "'('")
         if kind == "quotient":
             index = self.index()
-            made: Expression = Quotient(index, self._after_comma(reader.read_size))
+            result: Expression = Quotient(index, self._after_comma(reader.read_size))
         elif kind == "start":
             position = self.ref()
-            made = Start(position, self._after_comma(reader.read_size))
+            result = Start(position, self._after_comma(reader.read_size))
         else:
             position = self.ref()
             size = self._after_comma(reader.read_size)
             axis = self._after_comma(self._axis)
             self._word("of")
-            made = Resolved(position, size, kind, self.op(), axis, self.guards())
+            result = Resolved(position, size, kind, self.op(), axis, self.guards())
         reader.expect(r"\)", "')'")
-        return made
+        return result
 
     def _axis(self) -> int:
         self._word("axis")

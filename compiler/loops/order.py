@@ -122,16 +122,16 @@ class _Waits:
     def peak(self, nodes: Sequence[Node]) -> int:
         """The most bytes alive at once."""
         sizes = {value: size for made in self.made.values() for value, size in made.items()}
-        last = {value: place for place, node in enumerate(nodes) for value in self.read[node]}
+        last = {value: index for index, node in enumerate(nodes) for value in self.read[node]}
         ends: dict[int, list[Value]] = {}
-        for value, place in last.items():
-            ends.setdefault(place, []).append(value)
+        for value, index in last.items():
+            ends.setdefault(index, []).append(value)
         live = most = 0
-        for place, node in enumerate(nodes):
+        for index, node in enumerate(nodes):
             live += sum(self.made[node].values())
             most = max(most, live)
             unread = sum(size for value, size in self.made[node].items() if value not in last)
-            live -= unread + sum(sizes.get(value, 0) for value in ends.get(place, ()))
+            live -= unread + sum(sizes.get(value, 0) for value in ends.get(index, ()))
         return most
 
 

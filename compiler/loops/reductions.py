@@ -83,14 +83,14 @@ def short_axes(shape: Sequence[Size]) -> list[int]:
 
 def choices(shape: Sequence[Size], loops: Sequence[Loop | None]) -> list[list[Index]]:
     """One list of indices per step of the axes without a loop."""
-    made: list[list[Index]] = [[]]
+    result: list[list[Index]] = [[]]
     for size, loop in zip(shape, loops, strict=True):
         if loop is not None:
-            made = [[*indices, counter(loop)] for indices in made]
+            result = [[*indices, counter(loop)] for indices in result]
         else:
             assert isinstance(size, int)
-            made = [[*indices, constant(i)] for indices in made for i in range(size)]
-    return made
+            result = [[*indices, constant(i)] for indices in result for i in range(size)]
+    return result
 
 
 def fits_row(sizes: Sequence[Size], outer: Sequence[Size]) -> bool:

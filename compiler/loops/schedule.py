@@ -113,9 +113,9 @@ def schedule(
     """
     scheduler = _Scheduler(kernels, vector_bits, limits or InlineLimits())
     scheduler.region(plan, is_repeated=False)
-    made = scheduler.schedule
-    made.workspace, made.workspace_bytes = plan_workspace(plan, kernels, made, routine_bytes)
-    return made
+    result = scheduler.schedule
+    result.workspace, result.workspace_bytes = plan_workspace(plan, kernels, result, routine_bytes)
+    return result
 
 
 class _Scheduler:

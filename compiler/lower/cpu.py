@@ -142,12 +142,12 @@ def _host_call(op: Op) -> HostCall:
         ]
         attributes = {**op.attributes, "results": tuple(types)}
         try:
-            made: Sequence[Array] = control.host_call.reference(
+            built: Sequence[Array] = control.host_call.reference(
                 *operands[: len(op.operands)], **attributes
             )
         except WeftError as error:
             raise error.at(op.location, op.name) from error.__cause__
-        return made
+        return built
 
     return HostCall(
         tuple(operand.type for operand in op.operands),

@@ -90,12 +90,12 @@ def _reshaped(
     """The index into `target` of the element that has these indices in `shape`, both in row-major
     order.
     """
-    made: list[Index] = []
+    result: list[Index] = []
     for here, there in matching_axes(shape, target):
         sizes = [shape[axis] for axis in here]
         flat = total([indices[axis] for axis in here], row_major(sizes))
-        made += _split(flat, [target[axis] for axis in there])
-    return made
+        result += _split(flat, [target[axis] for axis in there])
+    return result
 
 
 def _split(flat: Index, sizes: Sequence[Size]) -> list[Index]:
@@ -272,10 +272,10 @@ def concatenate(op: Op, number: int, place: Place) -> Expression:
         pieces.append((operand, place.at(indices), Guard(indices[axis], 0, size)))
         offset = offset + size
     zero = Literal(np.zeros((), op.results[0].type.dtype.numpy), op.results[0].type.dtype)
-    made: Expression = zero
+    result: Expression = zero
     for operand, at, guard in reversed(pieces):
-        made = _choose(operand, at, [guard], made)
-    return made
+        result = _choose(operand, at, [guard], result)
+    return result
 
 
 # --- writing piece by piece ---------------------------------------------------------------------

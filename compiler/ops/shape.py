@@ -425,12 +425,12 @@ def _concatenate_transpose(
     op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]
 ) -> list[Maybe]:
     given, axis = helpers.only(cotangents), op.attributes["axis"]
-    made: list[Maybe] = []
+    result: list[Maybe] = []
     end: Size = 0
     for operand, mark in zip(op.operands, linear, strict=True):
         start, end = end, end + operand.type.shape[axis]
-        made.append(part(given, axis, start, end) if mark else None)
-    return made
+        result.append(part(given, axis, start, end) if mark else None)
+    return result
 
 
 def part(x: Value, axis: int, start: Size, limit: Size) -> Value:

@@ -127,8 +127,8 @@ def rule(
         given = {**bindings, "result": op.results[0]}
         if check is not None and not check(given):
             return None
-        made: Value | None = build(given)
-        return made
+        result: Value | None = build(given)
+        return result
 
     return Rule(name, (root.definition,), apply, exactness, proof, root)
 

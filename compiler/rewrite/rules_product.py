@@ -39,7 +39,7 @@ def _reduce_transposed(op: Op) -> Value | None:
     axes = sorted(permutation[axis] for axis in op.attributes["axes"])
     made = op.definition(inner.operands[0], axes=axes)
     left = [permutation[a] for a in range(len(permutation)) if a not in op.attributes["axes"]]
-    rank = {axis: place for place, axis in enumerate(sorted(left))}
+    rank = {axis: index for index, axis in enumerate(sorted(left))}
     return helpers.transpose(made, [rank[axis] for axis in left])
 
 

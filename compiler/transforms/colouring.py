@@ -107,16 +107,16 @@ def _colour_apart(items: Ints, places: Ints, shape: tuple[int, int]) -> tuple[In
     n_places, n_items = shape
     places_of = _groups(items, places, n_items)
     natural = [item for item in range(n_items) if places_of[item]]
-    made = _greedy(natural, places_of, n_places)
+    result = _greedy(natural, places_of, n_places)
     lengths = np.bincount(places, minlength=1).astype(np.int64)
-    if made[1] == lengths.max():
-        return made
+    if result[1] == lengths.max():
+        return result
     if np.sum(lengths**2) <= MOST_CONFLICTS:
         other = _by_saturation(natural, places_of, _groups(places, items, n_places))
     else:
         fullest = sorted(natural, key=lambda item: -len(places_of[item]))
         other = _greedy(fullest, places_of, n_places)
-    return other if other[1] < made[1] else made
+    return other if other[1] < result[1] else result
 
 
 def _groups(keys: Ints, values: Ints, count: int) -> list[list[int]]:

@@ -112,7 +112,7 @@ class Branching:
                 raise
 
     def _branch(self, part: Part) -> TracedPart:
-        made = trace_part(part, self._results, self._written)
+        result = trace_part(part, self._results, self._written)
         self._saved.require_known(self._results)
         results = [slot.name for slot in self._results]
         for name, _, _ in self._saved.altered():
@@ -122,7 +122,7 @@ class Branching:
                     "when the program runs; collect values in an array and write x[i] = v"
                 )
         self._saved.restore()
-        return made
+        return result
 
     def _joined(self, number: int, branches: Sequence[TracedPart]) -> Joined | None:
         slot = self._results[number]

@@ -97,22 +97,22 @@ class _Lowering:
 
     def block(self, block: Sequence[ast.stmt], loop: _Loop | None) -> list[ast.stmt]:
         """The statements of a block, each guarded by the flags that those before it may set."""
-        made: list[ast.stmt] = []
+        result: list[ast.stmt] = []
         for number, statement in enumerate(block):
             rest = list(block[number + 1 :])
             if isinstance(statement, ast.If) and rest and _jumps(statement):
                 if _exits(statement.body) or _exits(statement.orelse):
-                    return made + self._divided(statement, rest, loop)
+                    return result + self._divided(statement, rest, loop)
             may_jump = _jumps(statement)
             lowered = self._statement(statement, loop)
-            made += lowered
+            result += lowered
             if _is_jump(statement) or isinstance(statement, ast.Raise):
-                return made
+                return result
             flags = _flags(lowered, loop) if may_jump else []
             if flags and rest:
                 guarded = self.block(rest, loop)
-                return [*made, _at(JumpGuard(_none_of(flags), guarded, []), rest[0])]
-        return made
+                return [*result, _at(JumpGuard(_none_of(flags), guarded, []), rest[0])]
+        return result
 
     def _divided(
         self, statement: ast.If, rest: list[ast.stmt], loop: _Loop | None

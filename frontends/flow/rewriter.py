@@ -89,19 +89,19 @@ class _Rewriter(ast.NodeTransformer):
         return [_at(statement, around) for statement in made] + written
 
     def _declarations(self, of_globals: set[str], of_functions: set[str]) -> list[ast.stmt]:
-        made: list[ast.stmt] = []
+        result: list[ast.stmt] = []
         if of_globals:
-            made.append(ast.Global(sorted(of_globals)))
+            result.append(ast.Global(sorted(of_globals)))
         if of_functions:
-            made.append(ast.Nonlocal(sorted(of_functions)))
-        return made
+            result.append(ast.Nonlocal(sorted(of_functions)))
+        return result
 
     def block(self, block: Sequence[ast.stmt]) -> list[ast.stmt]:
-        made: list[ast.stmt] = []
+        built: list[ast.stmt] = []
         for statement in block:
             result = self.visit(statement)
-            made += result if isinstance(result, list) else [] if result is None else [result]
-        return made
+            built += result if isinstance(result, list) else [] if result is None else [result]
+        return built
 
     def _part(self, block: Sequence[ast.stmt], place: ast.AST, item: str = "") -> ast.FunctionDef:
         """A function that runs a block on the variables of the function around it."""
@@ -286,10 +286,10 @@ class _Rewriter(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         decorators = [self.visit(decorator) for decorator in node.decorator_list]
         self._visit_defaults(node.args)
-        made = _Rewriter(self._counter).function(node)
-        assert isinstance(made, ast.FunctionDef)
-        made.decorator_list = decorators
-        return made
+        result = _Rewriter(self._counter).function(node)
+        assert isinstance(result, ast.FunctionDef)
+        result.decorator_list = decorators
+        return result
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:
         return node
@@ -299,9 +299,9 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
         self._visit_defaults(node.args)
-        made = _Rewriter(self._counter).function(node)
-        assert isinstance(made, ast.Lambda)
-        return made
+        result = _Rewriter(self._counter).function(node)
+        assert isinstance(result, ast.Lambda)
+        return result
 
     def _visit_defaults(self, parameters: ast.arguments) -> None:
         parameters.defaults = [self.visit(default) for default in parameters.defaults]

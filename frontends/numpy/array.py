@@ -185,9 +185,9 @@ def _without_out(
 @functools.cache
 def _place_of_out(function: Callable[..., Any]) -> int | None:
     """Which argument by position is `out=`."""
-    for place, parameter in enumerate(inspect.signature(function).parameters.values()):
+    for index, parameter in enumerate(inspect.signature(function).parameters.values()):
         if parameter.name == "out" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
-            return place
+            return index
     return None
 
 

@@ -304,15 +304,15 @@ def _rounds(attempt: Callable[[Any], tuple[Any, Any]], start: Any, is_done: Any)
 
 @functools.cache
 def _log_gamma() -> Callable[..., Any]:
-    made = CustomJvp(_draw_log_gamma)
+    result = CustomJvp(_draw_log_gamma)
 
-    @made.defjvp
+    @result.defjvp
     def rule(primals: Any, tangents: Any) -> Any:
         key, a = primals
-        drawn = made(key, a)
+        drawn = result(key, a)
         return drawn, tangents[1] * log_sample_slope(a, drawn)
 
-    return made
+    return result
 
 
 def _draw_log_gamma(key: Any, a: Any) -> Any:

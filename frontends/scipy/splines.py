@@ -50,6 +50,6 @@ def inverse_filter(order: int) -> np.ndarray[Any, Any]:
     for at, weight in weights(np.zeros(()), order):
         samples[int(at) % size] = weight
     response = np.fft.ifft(1 / np.fft.fft(samples)).real
-    made = np.concatenate([response[-reach:], response[: reach + 1]])
-    made.flags.writeable = False
-    return made
+    result = np.concatenate([response[-reach:], response[: reach + 1]])
+    result.flags.writeable = False
+    return result

@@ -50,11 +50,11 @@ class DerivativeBlock:
         A copy with other arrays in its public attributes, because the constructor would check
         again, in ten microseconds, positions that were checked when the template was made.
         """
-        made = copy.copy(self.template)
-        made.data = data
-        made.indices = made.indices.copy()
-        made.indptr = made.indptr.copy()
-        return made
+        result = copy.copy(self.template)
+        result.data = data
+        result.indices = result.indices.copy()
+        result.indptr = result.indptr.copy()
+        return result
 
 
 class DerivativePlan:

@@ -121,7 +121,7 @@ def _counted_axis(value: Value) -> int | None:
 
 def _labels(value: Value, axis: int, shape: Sequence[Size]) -> Value | None:
     """The labels that were repeated along `axis`, in the shape without it."""
-    rest = [size for place, size in enumerate(shape) if place != axis]
+    rest = [size for index, size in enumerate(shape) if index != axis]
     if not value.type.rank:
         return helpers.stretch(value, tuple(rest))
     stretched = made_by(value, broadcast)
@@ -130,7 +130,7 @@ def _labels(value: Value, axis: int, shape: Sequence[Size]) -> Value | None:
     places = stretched.attributes["dims"]
     if axis in places:
         return None
-    kept = [place - (place > axis) for place in places]
+    kept = [index - (index > axis) for index in places]
     source = stretched.operands[0]
     if tuple(rest) == source.type.shape:
         return source

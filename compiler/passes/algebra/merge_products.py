@@ -139,12 +139,12 @@ def _emit(group: _Group, editor: Editor) -> dict[Op, Value]:
     operands = (shared, joined) if group.side == 0 else (joined, shared)
     product = dot_general(*operands, **first.attributes)
     axis = product.type.rank - 1 if group.side == 0 else 0
-    made: dict[Op, Value] = {}
+    result: dict[Op, Value] = {}
     end = 0
     for op in group.members:
         start, end = end, end + _free_size(group, op)
-        made[op] = part(product, axis, start, end)
-    return made
+        result[op] = part(product, axis, start, end)
+    return result
 
 
 def _join(values: Sequence[Value], axis: int) -> Value:

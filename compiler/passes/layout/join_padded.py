@@ -104,7 +104,7 @@ def _joined(pieces: Sequence[_Piece]) -> list[Value]:
         return [piece.padded for piece in pieces]
     waiting = dict.fromkeys(pieces)
     ends = {(piece.axis, _end(piece)) for piece in pieces}
-    made: list[Value] = []
+    result: list[Value] = []
     # A row of neighbours begins where none ends; what is left lies in the place of another.
     for first in [p for p in pieces if (p.axis, p.low) not in ends] + list(pieces):
         row: list[_Piece] = []
@@ -114,8 +114,8 @@ def _joined(pieces: Sequence[_Piece]) -> list[Value]:
             row.append(piece)
             piece = following.get((piece.axis, _end(piece)))
         if row:
-            made.append(_concatenated(row))
-    return made
+            result.append(_concatenated(row))
+    return result
 
 
 def _end(piece: _Piece) -> Size:

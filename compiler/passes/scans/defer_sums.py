@@ -84,13 +84,13 @@ def _sums(scan: Scan) -> dict[int, list[_Term]]:
     used = uses(scan.body)
     user = {v: ops[0] for v, ops in users(scan.body).items() if used[v] == 1}
     found: dict[int, list[_Term]] = {}
-    for place, parameter in enumerate(scan.carry):
-        if used.get(parameter) != 1 or used[scan.next[place]] != 1:
+    for index, parameter in enumerate(scan.carry):
+        if used.get(parameter) != 1 or used[scan.next[index]] != 1:
             continue
-        added = _added(parameter, scan.next[place], user)
+        added = _added(parameter, scan.next[index], user)
         if added is not None:
             leaves = [leaf for value, sign in added for leaf in _leaves(value, sign, used)]
-            found[place] = [_term(value, sign, used) for value, sign in leaves]
+            found[index] = [_term(value, sign, used) for value, sign in leaves]
     return found
 
 
@@ -200,20 +200,20 @@ def _size(term: _Term) -> int:
 def _emit(plan: _Plan) -> list[Value]:
     scan, sums = plan.scan, plan.sums
     staying = {
-        place: [term for term in terms if term not in plan.accepted]
-        for place, terms in sums.items()
+        index: [term for term in terms if term not in plan.accepted]
+        for index, terms in sums.items()
         if not plan.accepted.isdisjoint(terms)
     }
-    gone = {place for place, terms in staying.items() if not terms}
+    gone = {index for index, terms in staying.items() if not terms}
     body = _body(plan, staying, gone)
-    start = [value for place, value in enumerate(scan.start) if place not in gone]
+    start = [value for index, value in enumerate(scan.start) if index not in gone]
     results = iter(scan.emit(body, start=start))
-    ends = [None if place in gone else next(results) for place in range(len(scan.start))]
+    ends = [None if index in gone else next(results) for index in range(len(scan.start))]
     stacks = dict(zip((*scan.outs, *plan.kept.values), results, strict=True))
     carry: list[Value] = []
-    for place, end in enumerate(ends):
-        total = scan.start[place] if end is None else end
-        leaving = [term for term in sums.get(place, ()) if term in plan.accepted]
+    for index, end in enumerate(ends):
+        total = scan.start[index] if end is None else end
+        leaving = [term for term in sums.get(index, ()) if term in plan.accepted]
         carry.append(_with_terms(total, leaving, plan, stacks))
     return [*carry, *[stacks[out] for out in scan.outs]]
 
@@ -222,17 +222,17 @@ def _body(plan: _Plan, staying: Mapping[int, list[_Term]], gone: set[int]) -> Re
     """The body without the carries that are gone and the terms that left the others."""
     scan = plan.scan
     editor = Editor(scan.body)
-    removed = {scan.carry[place] for place in gone}
+    removed = {scan.carry[index] for index in gone}
     editor.builder.parameters = [p for p in scan.body.parameters if p not in removed]
     editor.builder.ops += scan.body.ops
     carry: list[Value] = []
     with editor.builder.active():
-        for place, value in enumerate(scan.next):
-            if place in staying:
-                value = scan.carry[place]
-                for term in staying[place]:
+        for index, value in enumerate(scan.next):
+            if index in staying:
+                value = scan.carry[index]
+                for term in staying[index]:
                     value = (sub if term.is_negative else add)(value, term.value)
-            if place not in gone:
+            if index not in gone:
                 carry.append(value)
     return without_dead_ops(editor.builder.region([*carry, *scan.outs, *plan.kept.values]))
 

@@ -121,7 +121,7 @@ def _hoist(op: Op, counts: Counter[str]) -> tuple[Value, ...] | None:
         added += [rewriter.value(result) for result in results]
         inside.append(results)
     regions = [
-        _with_parameters(region, n_consts, inside, place) for place, region in enumerate(op.regions)
+        _with_parameters(region, n_consts, inside, index) for index, region in enumerate(op.regions)
     ]
     attributes = {**op.attributes, "n_consts": n_consts + len(added)}
     operands = (*op.operands[:n_consts], *added, *op.operands[n_consts:])

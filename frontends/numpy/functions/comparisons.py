@@ -104,10 +104,10 @@ def foregone(
     """The answer, the same for all elements, if a Python int is beyond what the other can be."""
     if ufunc not in _ANSWERS:
         return None
-    for place, (operand, dtype) in enumerate(zip(operands, inputs, strict=True)):
+    for index, (operand, dtype) in enumerate(zip(operands, inputs, strict=True)):
         if isinstance(operand, int) and dtype.is_integer and not _fits(operand, dtype):
-            answer = _ANSWERS[ufunc](*((operand, 0) if place == 0 else (0, operand)))
-            return full(lift(operands[1 - place]).type.shape, answer, dtypes.bool_)
+            answer = _ANSWERS[ufunc](*((operand, 0) if index == 0 else (0, operand)))
+            return full(lift(operands[1 - index]).type.shape, answer, dtypes.bool_)
     return None
 
 

@@ -85,9 +85,9 @@ def _with_rule(function: Callable[..., Any], rule: Callable[..., Any]) -> Callab
     """The function with its own forward derivative."""
     from weft.frontends.regions.custom import CustomJvp  # few programs need it
 
-    made = CustomJvp(function)
-    made.defjvp(rule)
-    return made
+    result = CustomJvp(function)
+    result.defjvp(rule)
+    return result
 
 
 def _weighted(slopes: Any, tangents: Any) -> Any:

@@ -331,8 +331,8 @@ def _roll(value: Value, shift: Any, axes: Sequence[int]) -> Value:
         raise ShapeError(f"there are {len(shifts)} shifts for {len(axes)} axes; give one per axis")
     count = max(len(shifts), len(axes))
     total: dict[int, Size] = {}
-    for place, moved in enumerate(axes if len(axes) == count else [*axes] * count):
-        step = shifts[place if len(shifts) == count else 0]
+    for index, moved in enumerate(axes if len(axes) == count else [*axes] * count):
+        step = shifts[index if len(shifts) == count else 0]
         if isinstance(step, Value):
             value = _roll_traced(value, step, moved)
         else:

@@ -60,15 +60,15 @@ def erfcx(x: Any) -> Any:
 def _quantile() -> Callable[..., Any]:
     from weft.frontends.regions.custom import CustomJvp  # few programs need it
 
-    made = CustomJvp(_ndtri)
+    result = CustomJvp(_ndtri)
 
-    @made.defjvp
+    @result.defjvp
     def rule(primals: Any, tangents: Any) -> Any:
         (p,), (tangent,) = primals, tangents
-        x = made(p)
+        x = result(p)
         return x, tangent * np.exp(0.5 * x * x + _HALF_LOG_TWO_PI)
 
-    return made
+    return result
 
 
 def ndtri(p: Any) -> Any:

@@ -75,27 +75,27 @@ def _whole_of(new: Any, target: Selected) -> Any:
 
 def _basic(array: Any, items: Items) -> tuple[int, Items]:
     """Where the mask stands in a key, and the key with slices in its place."""
-    masks = [place for place, item in enumerate(items) if _is_mask(item)]
-    place = masks[0]
+    masks = [index for index, item in enumerate(items) if _is_mask(item)]
+    index = masks[0]
     plain = slice | int | np.integer | type(None) | type(Ellipsis)
-    others = [item for i, item in enumerate(items) if i != place]
+    others = [item for i, item in enumerate(items) if i != index]
     if len(masks) > 1 or not all(isinstance(item, plain) for item in others):
         refuse("a mask beside index arrays")
     numbers = [i for i, item in enumerate(items) if isinstance(item, int | np.integer)]
     if any(
         not isinstance(items[i], int | np.integer)
         for number in numbers
-        for i in range(min(number, place) + 1, max(number, place))
+        for i in range(min(number, index) + 1, max(number, index))
     ):
         refuse("a mask and a number with slices between them")
     if Ellipsis in others:
         used = sum(item is not None and item is not Ellipsis for item in others)
-        missing = array.ndim - used - items[place].type.rank
+        missing = array.ndim - used - items[index].type.rank
         spot = next(i for i, item in enumerate(items) if item is Ellipsis)
         items[spot : spot + 1] = [slice(None)] * missing
-        place = next(i for i, item in enumerate(items) if _is_mask(item))
-    rank = items[place].type.rank
-    return place, [*items[:place], *[slice(None)] * rank, *items[place + 1 :]]
+        index = next(i for i, item in enumerate(items) if _is_mask(item))
+    rank = items[index].type.rank
+    return index, [*items[:index], *[slice(None)] * rank, *items[index + 1 :]]
 
 
 def _axis(items: Items, place: int) -> int:

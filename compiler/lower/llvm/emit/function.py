@@ -393,9 +393,9 @@ class Function:
         if type is None:
             assert isinstance(initial, V)
             type = initial.type
-        made = Variable(self, self.stack(type), type)
-        made.set(initial)
-        return made
+        result = Variable(self, self.stack(type), type)
+        result.set(initial)
+        return result
 
     # --- control ---
 
@@ -533,9 +533,9 @@ class Module:
     ) -> Function:
         """Start a function; see `Function` for the options."""
         assert name not in self.functions, f"{name} is defined twice"
-        made = Function(self, name, result, parameters, **options)
-        self.functions[name] = made
-        return made
+        built = Function(self, name, result, parameters, **options)
+        self.functions[name] = built
+        return built
 
     def declare(
         self, name: str, result: Type, parameters: Sequence[Type], immediate: Sequence[int] = ()

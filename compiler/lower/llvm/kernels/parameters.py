@@ -22,12 +22,12 @@ class Parameters:
     symbols: list[str]
 
     def declared(self) -> list[tuple[str, Type]]:
-        made: list[tuple[str, Type]] = [("run", PTR)]
-        made += [(f"p{i}", PTR) for i in range(self.arrays)]
+        result: list[tuple[str, Type]] = [("run", PTR)]
+        result += [(f"p{i}", PTR) for i in range(self.arrays)]
         for i, types in enumerate(self.numbers):
-            made += [(f"a{i}.{part}", type) for part, type in enumerate(types)]
-        made += [(f"s.{name}", I64) for name in self.symbols]
-        return made
+            result += [(f"a{i}.{part}", type) for part, type in enumerate(types)]
+        result += [(f"s.{name}", I64) for name in self.symbols]
+        return result
 
     def unpack(self, values: Sequence[V]) -> tuple[list[V], list[Element], dict[str, V]]:
         """Pointers, numbers and symbols from the arguments after `run`."""

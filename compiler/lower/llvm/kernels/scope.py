@@ -29,15 +29,15 @@ class Scope:
 
     def inside(self, loop: Loop, counter: Operand) -> Scope:
         """The scope of the body of a plain loop."""
-        made = Scope(self.f, self)
-        made.counters[loop] = counter
-        return made
+        result = Scope(self.f, self)
+        result.counters[loop] = counter
+        return result
 
     def along(self, loop: Loop, counter: V, lanes: int, mask: V | None) -> Scope:
         """The scope of the body of a vector loop."""
-        made = self.inside(loop, counter)
-        made.vector, made.lanes, made.mask = loop, lanes, mask
-        return made
+        result = self.inside(loop, counter)
+        result.vector, result.lanes, result.mask = loop, lanes, mask
+        return result
 
     def find(self, key: Hashable) -> Element | None:
         scope: Scope | None = self

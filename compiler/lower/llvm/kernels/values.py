@@ -50,9 +50,9 @@ class Values:
 
     def emit(self, scope: Scope, entry: Entry) -> Element:
         """Compute an entry in a scope and remember it there."""
-        made = self._source(scope, entry.source)
-        scope.values[entry.ref] = made
-        return made
+        result = self._source(scope, entry.source)
+        scope.values[entry.ref] = result
+        return result
 
     def get(self, scope: Scope, ref: Ref) -> Element:
         found = scope.find(ref)

@@ -119,21 +119,21 @@ def _carries(
     code: RegionCode, plan: ControlPlan, op: Op, operands: Sequence[Value], memory: V
 ) -> list[Carry]:
     """The carry of a loop at its start: in the results' memory, or in variables."""
-    made: list[Carry] = []
+    result: list[Carry] = []
     for number, operand in enumerate(operands):
         if not operand.type.rank:
-            made.append(_Number(code.f, operand, code.number(operand)))
+            result.append(_Number(code.f, operand, code.number(operand)))
             continue
         home = code.row_major(op.results[number])
         code.copy("carry", op, number)
         spare = plan.spare.get(number)
         if (op, number) in code.schedule.stack_carries:
             bytes = code.sizes.operand(bytes_of(operand))
-            made.append(_Small(code.f, home, bytes, is_changed=spare is None))
+            result.append(_Small(code.f, home, bytes, is_changed=spare is None))
             continue
         other = None if spare is None else code.f.offset(memory, code.sizes.operand(spare))
-        made.append(_Array(code.f, home, other))
-    return made
+        result.append(_Array(code.f, home, other))
+    return result
 
 
 def _finish(code: RegionCode, op: Op, carries: Sequence[Carry]) -> None:

@@ -160,8 +160,8 @@ class ProgramCode:
         for number, element in enumerate(made):
             if element is not None:
                 code.store_number(element, f.load(f.element(results, I64, number), PTR))
-        for place, name in enumerate(self.defined):
-            at = f.element(numbers, I64, len(self.symbols) + place)
+        for index, name in enumerate(self.defined):
+            at = f.element(numbers, I64, len(self.symbols) + index)
             f.store(code.sizes.symbols[name], at)
 
     def is_late(self, result: Value) -> bool:
@@ -175,8 +175,8 @@ class ProgramCode:
 
     def symbol_values(self, f: Function, numbers: V) -> dict[str, V]:
         return {
-            name: f.load(f.element(numbers, I64, place), I64)
-            for place, name in enumerate(self.symbols)
+            name: f.load(f.element(numbers, I64, index), I64)
+            for index, name in enumerate(self.symbols)
         }
 
     def _emit_arena_bytes(self) -> None:
@@ -188,8 +188,8 @@ class ProgramCode:
             self._emit_measure()
             table = f.stack(I64, len(self.measured), align=8)
             f.call(MEASURE, VOID, [run, numbers, table])
-            for place, name in enumerate(self.measured):
-                symbols[name] = f.load(f.element(table, I64, place), I64)
+            for index, name in enumerate(self.measured):
+                symbols[name] = f.load(f.element(table, I64, index), I64)
         sizes = Sizes(f, symbols)
         bytes = sizes.value(self.plan.bytes + self.schedule.workspace_bytes)
         f.store(bytes, f.element(run, I64, int(Run.ARENA_BYTES)))
@@ -202,8 +202,8 @@ class ProgramCode:
         sizes = Sizes(f, self.symbol_values(f, numbers))
         code = RegionCode(self, self.plan, f, run, sizes, f.const(0, PTR), Scratch.none(f))
         found = code.measured_sizes(_word(f, run, Run.THREADS))
-        for place, name in enumerate(self.measured):
-            f.store(found[name], f.element(table, I64, place))
+        for index, name in enumerate(self.measured):
+            f.store(found[name], f.element(table, I64, index))
         f.ret()
 
     # --- what regions share ---

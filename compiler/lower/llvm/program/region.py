@@ -177,9 +177,9 @@ class RegionCode:
                 target = self._target(buffer.number)
                 return target if target is not None else self._late_result(buffer)
             case "late":
-                made = self.env.workspace(f, self.sizes.operand(buffer.bytes))
-                self.heap.append(made)
-                return made
+                result = self.env.workspace(f, self.sizes.operand(buffer.bytes))
+                self.heap.append(result)
+                return result
         raise AssertionError(f"a {buffer.kind} has no memory yet")
 
     def _target(self, number: int) -> V | None:
@@ -198,9 +198,9 @@ class RegionCode:
     def _late_result(self, buffer: Buffer) -> V:
         """Memory of a result whose size was not known before: the caller frees it."""
         assert self.late_results is not None
-        made = self.env.workspace(self.f, self.sizes.operand(buffer.bytes))
-        self.f.store(made, self.f.element(self.late_results, I64, buffer.number))
-        return made
+        result = self.env.workspace(self.f, self.sizes.operand(buffer.bytes))
+        self.f.store(result, self.f.element(self.late_results, I64, buffer.number))
+        return result
 
     def row_major(self, value: Value) -> V:
         """The pointer to the elements of an array that is row-major."""

@@ -247,15 +247,15 @@ def combine(f: Function, kind: str, x: Element, y: Element, dtype: DType) -> Ele
     rule = _COMBINERS[kind]
     emit = rule.complex if dtype.is_complex else rule.real
     assert emit is not None, f"{kind} has no order for {dtype}"
-    made: Element = emit(f, x, y)
-    return made
+    result: Element = emit(f, x, y)
+    return result
 
 
 def identity(kind: str, dtype: DType) -> np.generic:
     """What a reduction starts with: combined with x it gives x. For f16 and bf16 in f32."""
     held = dtype.working
-    made: np.generic = held.numpy.type(_start(kind, held))
-    return made
+    result: np.generic = held.numpy.type(_start(kind, held))
+    return result
 
 
 def _start(kind: str, dtype: DType) -> int | float:

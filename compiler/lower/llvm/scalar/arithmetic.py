@@ -105,12 +105,12 @@ def clamp(f: Function, low: V, x: V, high: V) -> V:
 def power(f: Function, x: V, y: V) -> V:
     """x ** y of integers, by squaring; a negative exponent gives 0 unless x is 1 or -1."""
     positive = f.maximum(y, 0) if y.type.is_signed else y
-    made = _power_by_squaring(f, x, positive)
+    result = _power_by_squaring(f, x, positive)
     if not y.type.is_signed:
-        return made
+        return result
     of_minus_one = f.select((y & 1).eq(0), f.const(1, x.type), f.const(-1, x.type))
     of_unit = f.select(x.eq(-1), of_minus_one, x.eq(1).to(x.type.element))
-    return f.select(y.lt(0), of_unit, made)
+    return f.select(y.lt(0), of_unit, result)
 
 
 def _power_by_squaring(f: Function, x: V, y: V) -> V:

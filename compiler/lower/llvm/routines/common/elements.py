@@ -208,10 +208,10 @@ def sum_of_lanes(
 
 
 def all_of(f: Function, conditions: Sequence[V]) -> V:
-    made = f.const(True, I1) if not conditions else conditions[0]
+    result = f.const(True, I1) if not conditions else conditions[0]
     for condition in conditions[1:]:
-        made = made & condition
-    return made
+        result = result & condition
+    return result
 
 
 def _real(x: Element) -> V:

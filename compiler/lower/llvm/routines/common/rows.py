@@ -175,10 +175,10 @@ def vector_of(f: Function, values: Sequence[V]) -> V:
     """Scalars in the lanes of a vector; a single one stays a scalar."""
     if len(values) == 1:
         return values[0]
-    made = V(f, "poison", values[0].type.with_lanes(len(values)))
+    result = V(f, "poison", values[0].type.with_lanes(len(values)))
     for lane, value in enumerate(values):
-        made = f.insert(made, lane, value)
-    return made
+        result = f.insert(result, lane, value)
+    return result
 
 
 def lanes_of(f: Function, vector: V) -> list[V]:

@@ -169,9 +169,9 @@ def _call(f: Function, env: Env, given: _Grouped) -> None:
     missing = AXES - len(axes)
     for number in range(missing):
         _set_axis(record, number, _NO_AXIS, (0, 0, made.strides[2]))
-    for place, axis in enumerate(axes):
-        strides = (input.strides[3 + place], filter.strides[4 + place], made.strides[3 + place])
-        _set_axis(record, missing + place, axis, strides)
+    for index, axis in enumerate(axes):
+        strides = (input.strides[3 + index], filter.strides[4 + index], made.strides[3 + index])
+        _set_axis(record, missing + index, axis, strides)
     pointers = [env.run, input.pointer, filter.pointer, made.pointer, record.pointer]
     pointers.append((env.scratch or Scratch.none(f)).record)
     f.call(entry.symbol(made.dtype), VOID, pointers)

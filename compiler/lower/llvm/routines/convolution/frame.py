@@ -153,9 +153,9 @@ class _Fill:
         return self._at_work(memory.load_lanes(self.f, at, type, mask))
 
     def _at_work(self, value: Element) -> V:
-        made = converted(self.f, value, self.dtype, working(self.dtype))
-        assert isinstance(made, V)
-        return made
+        result = converted(self.f, value, self.dtype, working(self.dtype))
+        assert isinstance(result, V)
+        return result
 
     # --- rows ---
 

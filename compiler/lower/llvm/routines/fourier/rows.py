@@ -141,11 +141,11 @@ def _lane_roots(f: Function, env: Env, type: Type, height: Operand, split: Split
     lanes = f.module.target.lanes(type.bits)
     size = times(f, height, lanes)
     memory = env.workspace(f, _lane_root_bytes(f, type, height, lanes))
-    made = Planes(memory, f.element(memory, type, size))
+    result = Planes(memory, f.element(memory, type, size))
     with f.range(0, height) as k:
         value = split.lanes(f, type.with_lanes(lanes), f.const(0, I64), k)
-        made.store(f, value, k * lanes)
-    return made
+        result.store(f, value, k * lanes)
+    return result
 
 
 def _lane_root_bytes(f: Function, type: Type, height: Operand, lanes: int) -> Operand:

@@ -150,9 +150,9 @@ class _Strip:
 
     def _at_work(self, element: object) -> V:
         assert isinstance(element, V)
-        made = converted(self.f, element, self.source.dtype, self.dtype)
-        assert isinstance(made, V)
-        return made
+        result = converted(self.f, element, self.source.dtype, self.dtype)
+        assert isinstance(result, V)
+        return result
 
     def _store(self, line: V, piece: int, value: V) -> None:
         f = self.f

@@ -179,8 +179,8 @@ def _is_written_out(kinds: Kinds, rhs: Array, count: int, columns: int, depth: i
 def widths(kinds: Kinds, rhs: Array, columns: int) -> list[int]:
     """The columns as a sum of powers of two, large ones first."""
     most = kinds.lanes if rhs.strides[1] == 1 else 1
-    made: list[int] = []
+    result: list[int] = []
     while columns:
-        made.append(min(most, 1 << (columns.bit_length() - 1)))
-        columns -= made[-1]
-    return made
+        result.append(min(most, 1 << (columns.bit_length() - 1)))
+        columns -= result[-1]
+    return result

@@ -143,9 +143,9 @@ class Items:
 
     def _copied(self, block: Block) -> Block:
         """A copy that no lane is taken out of, so that LLVM can keep it in registers."""
-        made = Block(self, block.rows, block.columns, block.type, block.parts)
-        self._elements(made, lambda row, column: made.set(row, column, block.get(row, column)))
-        return made
+        result = Block(self, block.rows, block.columns, block.type, block.parts)
+        self._elements(result, lambda row, column: result.set(row, column, block.get(row, column)))
+        return result
 
     def _elements(self, block: Block, body: Callable[[Operand, Operand], None]) -> None:
         self.each(0, block.rows, lambda row: self.each(0, block.columns, lambda c: body(row, c)))

@@ -36,9 +36,9 @@ def _call(f: Function, dtype: DType, name: str, *arguments: Operand | str) -> V:
 def _by_columns(f: Function, env: Env, matrix: Array) -> Array:
     """The transposed matrix in workspace, row-major: the matrix as LAPACK wants it."""
     turned = copies.turned(matrix)
-    made = copies.scratch(f, env, matrix.dtype, turned.shape)
-    copies.copy_here(f, turned, made)
-    return made
+    result = copies.scratch(f, env, matrix.dtype, turned.shape)
+    copies.copy_here(f, turned, result)
+    return result
 
 
 def _copy_lower(f: Function, matrix: Array, target: Array) -> None:
@@ -372,9 +372,9 @@ def _join_pairs(
 
 def _number(f: Function, array: Array, position: Operand) -> V:
     """One element of a real array."""
-    made = read(f, array, position, 0, array.dtype)
-    assert not isinstance(made, tuple)
-    return made
+    result = read(f, array, position, 0, array.dtype)
+    assert not isinstance(result, tuple)
+    return result
 
 
 def svd(f: Function, env: Env, a: Array, u: Array, s: Array, vh: Array) -> None:
