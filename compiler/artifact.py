@@ -134,6 +134,12 @@ class Artifact:
     native: Native | None = None
 
 
+def no_arena(bytes: int) -> WeftError:
+    """What to raise where a program found no memory to run in."""
+    text = f"there is no memory for {bytes:,} bytes of intermediate values and to work in"
+    return OutOfMemoryError(text)
+
+
 def no_workspace(bytes: int) -> WeftError:
     """What to raise where an op found no memory to work in."""
     return OutOfMemoryError(f"there is no memory for {bytes:,} bytes that an op works in")

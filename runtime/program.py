@@ -19,10 +19,18 @@ from weft.compiler.abi import (
     Failed,
     Run,
 )
-from weft.compiler.artifact import Array, Artifact, HostCall, Native, concrete, no_workspace
+from weft.compiler.artifact import (
+    Array,
+    Artifact,
+    HostCall,
+    Native,
+    concrete,
+    no_arena,
+    no_workspace,
+)
 from weft.runtime import signatures, symbols
 from weft.runtime.native import Library
-from weft.runtime.stub import Caller, Record, no_arena_memory, words
+from weft.runtime.stub import Caller, Record, words
 
 _BYTES = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 _MEASURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -148,7 +156,7 @@ class NativeProgram:
         if error == Failed.INTERRUPTED:
             raise KeyboardInterrupt
         if error == Failed.ARENA_MEMORY:
-            no_arena_memory(record[Run.DETAIL1])
+            raise no_arena(record[Run.DETAIL1])
         if error == Failed.WORKSPACE_MEMORY:
             raise no_workspace(record[Run.DETAIL1])
         details = record[Run.DETAIL0 : Run.DETAIL2 + 1]

@@ -26,6 +26,7 @@ import numpy as np
 
 from weft.compiler import abi
 from weft.compiler.abi import ArrayField, DTypeField, Run, Shared, Stub, StubFlag
+from weft.compiler.artifact import no_arena
 from weft.runtime import threads
 from weft.runtime.encoding import Encoder
 from weft.runtime.memory import Memory
@@ -282,16 +283,12 @@ class _Failure:
             number = record[Run.DETAIL0]
             _no_result_memory(self.results[number], number, bytes)
         if error == abi.Failed.ARENA_MEMORY:
-            no_arena_memory(bytes)
+            raise no_arena(bytes)
         if error == abi.Failed.INTERRUPTED:
             raise KeyboardInterrupt
         if self.on_error is not None:
             self.on_error(record)
         raise RuntimeError(f"the program failed at its site {error - 1}: {record[2:5]}")
-
-
-def no_arena_memory(bytes: int) -> NoReturn:
-    raise MemoryError(f"there is no memory for {bytes:,} bytes of intermediate values")
 
 
 def _no_result_memory(result: Result, number: int, bytes: int) -> NoReturn:
