@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 LIST: Final = Path(__file__).with_name("slow.txt")
-SECONDS: Final = 0.18  # that a quick test may take, in the run of the list, which had company
+SECONDS: Final = 0.13  # that a quick test may take, in the run of the list, which had company
 
 
 def listed() -> frozenset[str]:
