@@ -94,6 +94,10 @@ class RegionPlan:
             return Layout(self.holders[held], 0, row_major(value.type.shape))
         raise AssertionError(f"{value} has no memory")
 
+    def operand_strides(self, op: Op) -> tuple[tuple[Size, ...], ...]:
+        """The strides by which a routine reads its operands; a number has none."""
+        return tuple([self.operand_layout(v).strides if v.type.rank else () for v in op.operands])
+
     def operand_layout(self, value: Value) -> Layout:
         """Where a routine reads an operand: through all views by strides, also those that others
         have as arrays, as these may be made later.

@@ -10,7 +10,7 @@ run has (`THREADS`), and on what routines find out when a program is called (`me
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from weft.compiler.ir import dims
@@ -54,6 +54,12 @@ def measured_symbols(size: Size) -> list[str]:
     if not isinstance(size, Dim):
         return []
     return sorted(s.name for s in dims.symbols(size) if s.name.startswith(_MEASURED))
+
+
+def call_key(op: Op, strides: Sequence[tuple[Size, ...]]) -> Hashable:
+    """What calls of a routine have in common that run the same code and work in as much."""
+    types = tuple([value.type for value in (*op.operands, *op.results)])
+    return op.definition, tuple(op.attributes.items()), types, tuple(strides)
 
 
 def call_sizes(op: Op, strides: Sequence[tuple[Size, ...]]) -> list[Size]:
@@ -149,8 +155,7 @@ class _Planner:
     ) -> Size:
         """An op, and the kernels that consume its rows on the same threads."""
         op = node.op
-        layouts = [plan.operand_layout(v) if v.type.rank else None for v in op.operands]
-        strides = [() if layout is None else layout.strides for layout in layouts]
+        strides = plan.operand_strides(op)
         total = self.routine_bytes(op, strides, threads)
         if measured_symbols(total) and not all(_is_known(x, late) for x in call_sizes(op, strides)):
             return 0

@@ -17,7 +17,7 @@ from weft.compiler.ir.graph import Graph, Op
 from weft.compiler.ir.opdef import Trait
 from weft.compiler.loops.pipeline import LoopReport, lower_to_loops
 from weft.compiler.loops.program import LoopProgram
-from weft.compiler.loops.workspace import RoutineBytes, measured
+from weft.compiler.loops.workspace import RoutineBytes, call_key, measured
 from weft.compiler.lower.backends import explained
 from weft.compiler.lower.choice import Products
 from weft.compiler.ops import control
@@ -66,8 +66,7 @@ def routine_bytes(target: Target, products: Products | None = None) -> RoutineBy
     def bytes_of(op: Op, strides: Sequence[tuple[Size, ...]], threads: Size) -> Size:
         if not routines.has_routine(op.name):
             return 0
-        types = tuple(value.type for value in (*op.operands, *op.results))
-        key = (op.definition, tuple(op.attributes.items()), types, tuple(strides), threads)
+        key = call_key(op, strides), threads
         if key not in known:
             own = measured(f"{op.name}.{len(known)}")
             call = routines.Planned(op, strides, target, threads, products or Products(), own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -79,15 +80,20 @@ class CpuProgram:
         return self._report
 
     def __call__(self, arguments: Sequence[Array]) -> list[Array]:
+        return self.prepared(arguments)()
+
+    def prepared(self, arguments: Sequence[Array]) -> Callable[[], list[Array]]:
+        """The call with these arguments, compiled."""
         plain = [_usable(argument) for argument in arguments]
         for number in self.donated.values():
             if not _is_free(number, plain):
                 plain[number] = np.array(plain[number], order="C")
-        return self.program(_uneven_strides(plain))(plain)
-
-    def prepare(self, arguments: Sequence[Array]) -> None:
-        """Compile what a call with these arguments runs."""
-        self.program(_uneven_strides([_usable(argument) for argument in arguments]))
+        strides = {
+            number: _strides(array)
+            for number, array in enumerate(plain)
+            if not array.flags.c_contiguous
+        }
+        return functools.partial(self.program(strides), plain)
 
     def program(self, strides: Mapping[int, Strides] | None = None) -> NativeProgram:
         """The native program for arguments of these strides."""
@@ -166,15 +172,6 @@ def compiled(graph: Graph) -> CpuProgram:
     with gc_paused():
         optimised, _ = optimise(graph)
     return CpuProgram(optimised)
-
-
-def _uneven_strides(arrays: Sequence[Array]) -> dict[int, Strides]:
-    """The strides of the arrays that are not row-major."""
-    return {
-        number: _strides(array)
-        for number, array in enumerate(arrays)
-        if not array.flags.c_contiguous
-    }
 
 
 def _usable(array: Array) -> Array:

@@ -173,11 +173,11 @@ class Dispatcher:
         with gc_paused():
             specialisation = self._specialise(call)
             arrays = self._arrays(specialisation, call)
-            prepare = getattr(specialisation.program, "prepare", None)
-            if prepare is not None:
-                prepare(arrays)
+            program = specialisation.program
+            prepared = getattr(program, "prepared", None)
+            run = functools.partial(program, arrays) if prepared is None else prepared(arrays)
         with limited(self._threads):
-            results = specialisation.program(arrays)
+            results = run()
         with gc_paused():
             self._add_stub(specialisation, call)
         return tree.unflatten(specialisation.out_tree, results)

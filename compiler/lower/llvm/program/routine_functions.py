@@ -9,7 +9,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.index.affine import row_major
 from weft.compiler.loops.memory import RegionPlan
-from weft.compiler.loops.workspace import call_sizes
+from weft.compiler.loops.workspace import call_key, call_sizes
 from weft.compiler.lower.llvm import routines
 from weft.compiler.lower.llvm.emit.arrays import Array, Env, Follower, Part
 from weft.compiler.lower.llvm.emit.dimensions import Sizes, names
@@ -47,11 +47,8 @@ class RoutineFunctions:
 
     def call_of(self, plan: RegionPlan, op: Op) -> RoutineCall:
         """The call of an op's routine."""
-        layouts = [plan.operand_layout(v) if v.type.rank else None for v in op.operands]
-        strides = tuple([() if layout is None else layout.strides for layout in layouts])
-        types = tuple([value.type for value in (*op.operands, *op.results)])
-        attributes = tuple(op.attributes.items())
-        key = (op.definition, attributes, types, strides)
+        strides = plan.operand_strides(op)
+        key = call_key(op, strides)
         if key not in self._symbols:
             self._symbols[key] = names(call_sizes(op, strides))
         return RoutineCall(op, strides, self._symbols[key], key)
