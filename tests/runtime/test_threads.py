@@ -86,7 +86,8 @@ def test_stress_of_short_regions() -> None:
 @pytest.mark.parametrize("callers", [4, POOL_SLOTS + 4])
 def test_many_callers_at_once(callers: int) -> None:
     failures: list[int] = []
-    pool = support.pool()  # here: threads that ask for it first, all at once, would make several
+    # Here: threads that ask for these first, all at once, would make several, and drop some in use.
+    pool, _ = support.pool(), support.native()
 
     def call(seed: int) -> None:
         for step in range(100):
