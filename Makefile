@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test quick slow-list check format clean wheel test-minimum bench
+.PHONY: demo test quick test-guarded slow-list check format clean wheel test-minimum bench fuzz
 
 demo: $(READY)
 	$(BIN)/python -m weft demo
@@ -14,6 +14,12 @@ test: $(READY)
 
 quick: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+# The native tests with inaccessible pages after, then before, every buffer. Takes hours.
+GUARDED ?= tests/compiler/lower tests/frontends/numpy tests/frontends/scipy tests/frontends/regions
+test-guarded: $(READY)
+	WEFT_GUARD=end $(BIN)/python -m pytest -n auto --dist worksteal $(GUARDED)
+	WEFT_GUARD=begin $(BIN)/python -m pytest -n auto --dist worksteal $(GUARDED)
 
 # Renews the list of tests that are too long for `quick`.
 slow-list: $(READY)
@@ -28,6 +34,10 @@ check: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Random programs against NumPy; FUZZ="--minutes 60 --seed 1" or FUZZ="--mode faults".
+fuzz: $(READY)
+	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 # Compares with the peers that are installed, and says how to install the others; BENCH=--quick for minutes.
 bench: $(READY)

@@ -33,4 +33,5 @@ def limit_threads(count: int) -> None:
 if (count := asked_threads(sys.argv[1:])) is not None:
     limit_threads(count)
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # idle threads must not disturb the next turn
+os.environ.setdefault("WEFT_STRICT", "1")  # no program of another tier may be measured
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -39,6 +39,7 @@ class Failed(IntEnum):
     RESULT_MEMORY = -2  # no memory for result DETAIL0, which needs DETAIL1 bytes
     ARENA_MEMORY = -3  # no memory for DETAIL1 bytes of intermediate values
     WORKSPACE_MEMORY = -4  # no memory for DETAIL1 bytes that an op works in
+    COPY_MEMORY = -5  # no memory for DETAIL1 bytes of copies of arguments
 
 
 # weft_parallel(run, task, data, count, grain): runs task(run, data, begin, end) on disjoint ranges
@@ -65,7 +66,8 @@ BLAS_THREADS: Final = f"{SCIPY}openblas_threads"
 
 class BlasThreads(IntEnum):
     """Positions of the words with which calls of BLAS agree on its number of threads: the first one
-    at work sets it, the last one sets it back.
+    at work sets it, the last one sets it back. One that needs to be on one thread lets all
+    be, until the last one ends.
     """
 
     LOCK = 0  # 1 while the other words are read and written
@@ -158,6 +160,7 @@ class Shared(IntEnum):
     BOOL = 12
     COMPLEX = 13
     TRUE = 14
+    NONE = 15
 
 
 class Stub(IntEnum):
@@ -189,10 +192,17 @@ class Stub(IntEnum):
     DIMS_AT = 19
     STACK_AT = 20
     FRAME = 21  # how many words a frame has
-    CHECK_CODE = 22
-    RESULT_CODE = 23
-    TREE_CODE = 24  # 0: the only result is returned as it is
-    ARGUMENT_CODE = 25
+    POSITIONAL = 22  # how many arguments may come by position
+    CHECK_CODE = 23
+    RESULT_CODE = 24
+    TREE_CODE = 25  # 0: the only result is returned as it is
+    DONATED_CODE = 26  # 0: nothing is written over
+    ARGUMENT_CODE = 27
+
+
+# A word of the frame: the address of the note on the last array met that has to be copied, or 0. A
+# note is two words: the address of the note before it, and that of the array's instruction.
+NOTES_AT: Final = RUN_WORDS
 
 
 class StubFlag(IntEnum):
@@ -208,16 +218,49 @@ class Take(IntEnum):
     """
 
     DONE = 0
-    SAME = 1  # slot, object: it is that object
+    SAME = 1  # slot, object, `Same`: it is that object, or equal to it
     TUPLE = 2  # slot, type, length, first slot of the items
     LIST = 3  # slot, length, first slot of the items
     DICT = 4  # slot, length
     ITEM = 5  # slot of a dict, key, slot of the value
     SCALAR = 6  # slot, `Scalar`, `Store`, bits, data at, value at
     NUMPY_SCALAR = 7  # slot, type, data at
-    ARRAY = 8  # slot, data at, dtype, kinds of dtype, flags, rank, two words for each axis
-    STRIDE = 9  # slot of an array, axis, item size, number at
+    ARRAY = 8  # `Taken`
+    STRIDE = 9  # slot of an array, axis, item size, number at, 1: it is neither 0 nor 1
     GIVEN = 10  # data at, count, addresses: of arrays that are no arguments
+    FIELDS = 11  # slot, type, count, first slot of the values, names of attributes
+    HELD = 12  # slot, type, bytes to the array it holds, attribute that computes it, array's slot
+
+
+class Taken(IntEnum):
+    """Positions of the words of an instruction that takes an array; two for each axis follow.
+
+    An array that cannot be passed as it is gets the address 0 and a note. Copies are made once all
+    arguments match.
+    """
+
+    SLOT = 1
+    DATA_AT = 2
+    DTYPE = 3
+    KINDS = 4  # of dtype, a mask
+    REQUIRED = 5  # flags of an array that is passed as it is
+    AVOIDED = 6  # flags; 0, or else the array has none of them and more than LEAST bytes
+    LEAST = 7
+    COPIED = 8  # bytes of the largest array that is copied if it is not passed as it is; -1: none
+    COPIED_ODD = 9  # the same for arrays that are misaligned or have bytes in the other order
+    ITEM = 10  # bytes of an element
+    UNIT = 11  # bytes of what changes places in the other order of bytes
+    NOTE_AT = 12
+    RANK = 13
+    AXES = 14
+
+
+class Same(IntEnum):
+    """When an argument counts as the object that is expected."""
+
+    IDENTICAL = 0
+    EQUAL = 1  # of the same type and equal
+    FLOAT = 2  # floats of the same bits
 
 
 class Scalar(IntEnum):
@@ -282,6 +325,24 @@ class Tree(IntEnum):
     CALL = 6  # callable, length
 
 
+class DonatedArray(IntEnum):
+    """Positions of the words that tell of an array argument where some may be written over. Their
+    number and the place of `ArrayExtent` words for each in the frame come first.
+    """
+
+    SLOT = 0
+    ITEM = 1  # bytes of an element
+    IS_DONATED = 2
+
+
+class ArrayExtent(IntEnum):
+    """Positions of the words of the memory that an array lies in."""
+
+    START = 0
+    END = 1
+    IS_DONATED = 2
+
+
 STUB_CALL: Final = "weft_stub_call"  # (self, args, nargs, kwnames), a METH_FASTCALL of Python
 STUB_ENTER: Final = "weft_stub_enter"  # (entry, run, data, numbers, results, arena, flags)
 STUB_ARRAY: Final = "weft_stub_array"  # (shared, dtype, rank, dims, bytes): a new array, or null
@@ -321,8 +382,10 @@ PYTHON_API: Final = (
     "PyLong_AsLongLongAndOverflow",
     "PyObject_CallNoArgs",
     "PyObject_CallOneArg",
+    "PyObject_GetAttr",
     "PyObject_GetAttrString",
     "PyObject_GetBuffer",
+    "PyObject_RichCompareBool",
     "PyObject_Vectorcall",
     "PyThread_get_thread_ident",
     "PyTraceMalloc_Track",
@@ -330,6 +393,7 @@ PYTHON_API: Final = (
     "PyTuple_New",
     "PyTuple_SetItem",
     "PyTuple_Size",
+    "PyUnicode_Compare",
     "Py_DecRef",
     "Py_IncRef",
 )
@@ -361,5 +425,9 @@ class DTypeField(IntEnum):
 
 OBJECT_TYPE: Final = 8  # bytes from the start of any Python object to its type
 SCALAR_VALUE: Final = 16  # and to the value of a NumPy scalar
-OWNS_DATA: Final = 4  # flags of NumPy arrays
+C_ORDER: Final = 1  # flags of NumPy arrays
+OWNS_DATA: Final = 4
 ALIGNED: Final = 0x100
+WRITEABLE: Final = 0x400
+MOST_AXES: Final = 64  # of a NumPy array
+EQUAL: Final = 2  # Python's number of ==

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
+from types import MemberDescriptorType
 from typing import Any, Final
 
 import numpy as np
@@ -20,10 +21,13 @@ from weft.runtime.signatures import (
     ArrayOf,
     CallOf,
     DictOf,
+    FieldsOf,
+    HeldArray,
     Leaf,
     ListOf,
     NumberOf,
     Output,
+    Result,
     Same,
     Signature,
     Size,
@@ -32,10 +36,16 @@ from weft.runtime.signatures import (
 )
 
 _CONTIGUOUS: Final = {"C": 1, "F": 2}  # NumPy's flags
+_POINTER: Final = ctypes.sizeof(ctypes.c_void_p)
 _LARGEST: Final = (1 << 63) - 1
 _SCALARS: Final = {float: Scalar.FLOAT, int: Scalar.INT, bool: Scalar.BOOL, complex: Scalar.COMPLEX}
 _SCALAR_KINDS: Final = {float: "f", int: "fiu", bool: "fiub", complex: "c"}
 _STORES: Final = {"f": Store.FLOAT, "c": Store.COMPLEX, "i": Store.SIGNED, "u": Store.UNSIGNED}
+_COMPARED: Final = {
+    **dict.fromkeys((int, str, bytes), abi.Same.EQUAL),
+    float: abi.Same.FLOAT,
+}
+_Container = TupleOf | ListOf | DictOf | FieldsOf
 _SIZES: Final = dict(
     zip(
         OPERATORS,
@@ -43,7 +53,8 @@ _SIZES: Final = dict(
         strict=True,
     )
 )
-_VALUE_WORDS: Final = 2  # for a complex number
+_VALUE_WORDS: Final = 2  # for a complex number, or a note
+_COPIED_ODD: Final = 1 << 20  # bytes from which on NumPy copies what no program can read
 
 
 class Encoder:
@@ -66,18 +77,21 @@ class Encoder:
     def descriptor(self) -> list[int]:
         """The words; those of the head that depend on the program are 0."""
         sections = {
-            Stub.NAMES: [self._object(name) for name in self.signature.names],
+            Stub.NAMES: self._names(),
             Stub.CHECK_CODE: self._checks,
             Stub.RESULT_CODE: list(self._results()),
             Stub.TREE_CODE: self._tree_code(),
+            Stub.DONATED_CODE: self._donated_code(),
         }
         words = [0] * Stub.ARGUMENT_CODE + self._code
         for position, section in sections.items():
             if section:
                 words[position] = len(words)
                 words.extend(section)
+        count = len(self.signature.arguments)
         head = {
-            Stub.ARGUMENTS: len(self.signature.arguments),
+            Stub.ARGUMENTS: count,
+            Stub.POSITIONAL: count - self.signature.keyword_only,
             Stub.OBJECTS: self._objects,
             Stub.OBJECTS_AT: self.objects_at,
             Stub.DATA_AT: self.data_at,
@@ -99,7 +113,7 @@ class Encoder:
         leaves = [leaf for argument in signature.arguments for leaf in _leaves(argument)]
         strides = sum(_passed_strides(leaf) for leaf in leaves)
         self._objects = len(signature.arguments) + sum(map(_inner, signature.arguments))
-        self.objects_at = abi.RUN_WORDS
+        self.objects_at = abi.NOTES_AT + 1
         self.data_at = self.objects_at + self._objects
         self._values_at = self.data_at + len(leaves) + len(signature.constants)
         self.numbers_at = self._values_at + _VALUE_WORDS * len(leaves)
@@ -107,14 +121,23 @@ class Encoder:
         self.results_at = self.pointers_at + len(signature.results)
         self.dims_at = self.results_at + len(signature.results)
         self.stack_at = self.dims_at + max([0, *[len(r.shape) for r in signature.results]])
-        self.frame = self.stack_at + _nodes(signature.tree)
+        self._extents_at = self.stack_at + _nodes(signature.tree)
+        arrays = sum(isinstance(leaf, ArrayOf) for leaf in leaves)
+        self._is_donating = any(isinstance(leaf, ArrayOf) and leaf.donated for leaf in leaves)
+        self.frame = self._extents_at + len(abi.ArrayExtent) * arrays * self._is_donating
         self._next_object = self.objects_at + len(signature.arguments)
         self._next_leaf = 0
         self._next_stride = self.numbers_at + len(signature.symbols)
+        self._arrays: dict[int, tuple[int, ArrayOf]] = {}  # slots, by the numbers of leaves
 
     def _object(self, thing: Any) -> int:
         self.kept.append(thing)
         return id(thing)
+
+    def _names(self) -> list[int]:
+        count = len(self.signature.arguments)
+        names = [*self.signature.names, *[None] * count][:count]
+        return [0 if name is None else self._object(name) for name in names]
 
     # --- arguments ---
 
@@ -123,14 +146,17 @@ class Encoder:
             self._array(argument, slot)
         elif isinstance(argument, NumberOf):
             self._number(argument, slot)
+        elif isinstance(argument, HeldArray):
+            self._held(argument, slot)
         elif isinstance(argument, Same):
-            self._code += [Take.SAME, slot, self._object(argument.value)]
-        elif isinstance(argument, TupleOf | ListOf | DictOf):
+            how = _COMPARED.get(type(argument.value), abi.Same.IDENTICAL)
+            self._code += [Take.SAME, slot, self._object(argument.value), how]
+        elif isinstance(argument, TupleOf | ListOf | DictOf | FieldsOf):
             self._container(argument, slot)
         else:
             raise Unsupported(f"{argument!r} is no kind of argument")
 
-    def _container(self, argument: TupleOf | ListOf | DictOf, slot: int) -> None:
+    def _container(self, argument: TupleOf | ListOf | DictOf | FieldsOf, slot: int) -> None:
         first, length = self._next_object, len(argument.items)
         self._next_object += length
         if isinstance(argument, DictOf):
@@ -139,6 +165,9 @@ class Encoder:
                 self._code += [Take.ITEM, slot, self._object(_plain_key(key)), first + number]
         elif isinstance(argument, ListOf):
             self._code += [Take.LIST, slot, length, first]
+        elif isinstance(argument, FieldsOf):
+            names = [self._object(name) for name in argument.names]
+            self._code += [Take.FIELDS, slot, self._object(argument.type), length, first, *names]
         else:
             if not issubclass(argument.type, tuple):
                 raise Unsupported(f"{argument.type.__name__} is no kind of tuple")
@@ -169,20 +198,50 @@ class Encoder:
         dtype, layout = argument.dtype, argument.layout
         if not dtype.isnative or dtype.hasobject:
             raise Unsupported(f"arrays of dtype {dtype} cannot be passed")
-        flags = abi.ALIGNED | (_CONTIGUOUS[layout] if isinstance(layout, str) else 0)
-        data, _ = self._leaf()
-        head = [Take.ARRAY, slot, data, self._object(dtype), _same_kinds(dtype), flags]
-        self._code += [*head, len(argument.shape)]
+        self._arrays[self._next_leaf] = slot, argument
+        data, note = self._leaf()
+        words = dict.fromkeys(range(abi.Taken.SLOT, abi.Taken.AXES), 0) | {
+            abi.Taken.SLOT: slot,
+            abi.Taken.DATA_AT: data,
+            abi.Taken.DTYPE: self._object(dtype),
+            abi.Taken.KINDS: _same_kinds(dtype),
+            abi.Taken.ITEM: dtype.itemsize,
+            abi.Taken.UNIT: dtype.itemsize // (2 if dtype.kind == "c" else 1),
+            abi.Taken.NOTE_AT: note,
+            abi.Taken.RANK: len(argument.shape),
+            **_passed(argument),
+        }
+        self._code += [Take.ARRAY, *words.values()]
         for axis, size in enumerate(argument.shape):
             self._code += self._extent(size, slot, axis)
         if isinstance(layout, str):
             return
         for axis, stride in enumerate(layout):
             if stride is None:
-                self._code += [Take.STRIDE, slot, axis, dtype.itemsize, self._next_stride]
+                exact = argument.copied >= 0
+                self._code += [Take.STRIDE, slot, axis, dtype.itemsize, self._next_stride, exact]
                 self._next_stride += 1
             else:
                 self._checks += [Check.STRIDE, slot, axis, stride * dtype.itemsize]
+
+    def _held(self, argument: HeldArray, slot: int) -> None:
+        if argument.array.donated:
+            raise Unsupported("what an object holds may be somebody else's too")
+        place = self._next_object
+        self._next_object += 1
+        offset = slot_offset(argument.type, argument.slot)
+        objects = [self._object(argument.type), offset, self._object(argument.attribute), place]
+        self._code += [Take.HELD, slot, *objects]
+        self._array(argument.array, place)
+
+    def _donated_code(self) -> list[int]:
+        """What is known of all arrays, if some may be written over."""
+        if not self._is_donating:
+            return []
+        words = [len(self._arrays), self._extents_at]
+        for slot, array in self._arrays.values():
+            words += [slot, array.dtype.itemsize, array.donated]
+        return words
 
     def _constants(self) -> None:
         addresses = [constant.ctypes.data for constant in self.signature.constants]
@@ -236,8 +295,19 @@ class Encoder:
     def _results(self) -> Iterator[int]:
         for result in self.signature.results:
             yield from (self._object(result.dtype), result.dtype.itemsize, len(result.shape))
+            yield from self._written_over(result)
             for size in result.shape:
                 yield from self._size(size)
+
+    def _written_over(self, result: Result) -> tuple[int, int]:
+        """The slot of an array that becomes the result, and where its address belongs."""
+        leaf = result.written_over
+        if leaf is None:
+            return 0, 0
+        slot, array = self._arrays[leaf]
+        if not array.donated or (array.dtype, array.shape) != (result.dtype, result.shape):
+            raise Unsupported("a result is written over an array of another type")
+        return slot, self.data_at + leaf
 
     def _tree_code(self) -> list[int]:
         tree = self.signature.tree
@@ -272,14 +342,18 @@ class Encoder:
 def _leaves(argument: Argument) -> Iterator[ArrayOf | NumberOf]:
     if isinstance(argument, ArrayOf | NumberOf):
         yield argument
-    elif isinstance(argument, TupleOf | ListOf | DictOf):
+    elif isinstance(argument, HeldArray):
+        yield argument.array
+    elif isinstance(argument, _Container):
         for item in argument.items:
             yield from _leaves(item)
 
 
 def _inner(argument: Argument) -> int:
     """How many objects are inside an argument."""
-    if not isinstance(argument, TupleOf | ListOf | DictOf):
+    if isinstance(argument, HeldArray):
+        return 1
+    if not isinstance(argument, _Container):
         return 0
     return len(argument.items) + sum(map(_inner, argument.items))
 
@@ -293,6 +367,37 @@ def _passed_strides(leaf: ArrayOf | NumberOf) -> int:
     if isinstance(leaf, NumberOf) or isinstance(leaf.layout, str):
         return 0
     return leaf.layout.count(None)
+
+
+def _passed(argument: ArrayOf) -> dict[int, int]:
+    """Which arrays are passed as they are, which are copied, and which are left to another stub."""
+    layout, copied = argument.layout, argument.copied
+    if not isinstance(layout, str):
+        avoided = abi.C_ORDER if copied >= 0 else 0
+        flags = abi.ALIGNED | (abi.WRITEABLE if argument.donated else 0)
+        none: dict[int, int] = {abi.Taken.COPIED: -1, abi.Taken.COPIED_ODD: -1}
+        avoiding: dict[int, int] = {abi.Taken.AVOIDED: avoided, abi.Taken.LEAST: copied}
+        return {int(abi.Taken.REQUIRED): flags, **avoiding, **none}
+    if copied >= 0 and layout != "C":
+        raise Unsupported("copies are row-major")
+    flags = abi.ALIGNED | _CONTIGUOUS[layout]
+    flags |= abi.WRITEABLE * argument.donated
+    odd = -1 if copied < 0 else max(copied, _COPIED_ODD)
+    return {abi.Taken.REQUIRED: flags, abi.Taken.COPIED: copied, abi.Taken.COPIED_ODD: odd}
+
+
+def slot_offset(type: type, name: str) -> int:
+    """The bytes from the start of an object to what one of its slots holds."""
+    member = getattr(type, name, None)
+    if not isinstance(member, MemberDescriptorType):
+        raise Unsupported(f"{name} of a {type.__name__} is not in a slot")
+    held: Any = object()
+    probe: Any = object.__new__(type)
+    member.__set__(probe, held)
+    for offset in range(2 * _POINTER, type.__basicsize__, _POINTER):
+        if ctypes.c_void_p.from_address(id(probe) + offset).value == id(held):
+            return offset
+    raise Unsupported(f"{name} of a {type.__name__} is not where its slots are")
 
 
 def _plain_key(key: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.compiler import abi
+from weft.runtime import python_api
 from weft.runtime.native import Library
 
 _PART_OF_MACHINE: Final = 8  # the limit is this part of the machine's memory
@@ -95,11 +96,8 @@ def _function(library: Library, name: str, result: Any, numbers: int) -> Callabl
 
 
 def _capsule(handler: _Handler) -> Any:
-    new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = (
-        ctypes.py_object,
-        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
-    )
+    types = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+    new = python_api.function("PyCapsule_New", ctypes.py_object, *types)
     return new(ctypes.addressof(handler), _HANDLER_NAME, None)
 
 

@@ -127,18 +127,34 @@ class NativeProgram:
         shapes: Callable[[Sequence[Any]], tuple[signatures.Size, ...]],
         output: signatures.Output,
         known: tuple[signatures.Symbol, ...],
+        keywords: Sequence[str] = (),
     ) -> Callable[..., Any]:
-        """A builtin that calls the program; raises `Unsupported` where there is none for it."""
+        """A builtin that calls the program; raises `Unsupported` where there is none for it. The
+        last arguments come by `keywords`.
+        """
         native = self.native
-        if any(native.late) or native.in_place or native.strides:
+        numbers = [*[symbol.name for symbol in known], *[name for name, *_ in native.strides]]
+        if any(native.late) or numbers != list(native.symbols):
             raise signatures.Unsupported("its results are not made by the caller")
         results = tuple(
-            signatures.Result(type.dtype.numpy, shapes(type.shape), f"result {number}")
+            signatures.Result(
+                type.dtype.numpy,
+                shapes(type.shape),
+                f"result {number}",
+                native.in_place.get(number),
+            )
             for number, type in enumerate(self.artifact.signature.results)
         )
         return self.caller.make(
             self.entry,
-            signatures.Signature(arguments, results, known, output),
+            signatures.Signature(
+                arguments,
+                results,
+                known,
+                output,
+                names=(*[None] * (len(arguments) - len(keywords)), *keywords),
+                keyword_only=len(keywords),
+            ),
             name=self.artifact.name,
             on_error=self.fail,
             release=native.is_long,

@@ -28,11 +28,29 @@ class Unsupported(ValueError):
 class ArrayOf:
     """An argument that is a NumPy array. The layouts "C" and "F" are the contiguous orders; a tuple
     gives the strides in elements, with None for those that the program is told of.
+
+    For the layout "C", arrays that lie otherwise are copied if they have `copied` bytes or fewer
+    (-1: none is). What that takes, and contiguous arrays, are no arguments of a layout with strides
+    and the same `copied`. A `donated` array may be written over.
     """
 
     dtype: np.dtype[Any]
     shape: tuple[Size, ...]
     layout: Layout = "C"
+    copied: int = -1
+    donated: bool = False
+
+
+@record
+class HeldArray:
+    """An argument of exactly this type that holds an array in one of its slots; where it holds none
+    it does after `attribute` was asked for.
+    """
+
+    type: type
+    slot: str
+    attribute: str
+    array: ArrayOf
 
 
 @record
@@ -47,7 +65,9 @@ class NumberOf:
 
 @record
 class Same:
-    """An argument that is this very object, or the object as a part of the output."""
+    """An argument that is this very object, or the object as a part of the output. Python's numbers
+    and texts only have to be equal and of the same type.
+    """
 
     value: Any
 
@@ -76,6 +96,15 @@ class DictOf:
 
 
 @record
+class FieldsOf:
+    """An object of exactly this type, whose attributes are the items."""
+
+    type: type
+    names: tuple[str, ...]
+    items: tuple[Any, ...]
+
+
+@record
 class Leaf:
     """A result as a part of the output."""
 
@@ -90,7 +119,7 @@ class CallOf:
     items: tuple[Any, ...]
 
 
-Argument: TypeAlias = ArrayOf | NumberOf | Same | TupleOf | ListOf | DictOf
+Argument: TypeAlias = ArrayOf | HeldArray | NumberOf | Same | TupleOf | ListOf | DictOf | FieldsOf
 Output: TypeAlias = Leaf | Same | TupleOf | ListOf | DictOf | CallOf
 
 
@@ -105,11 +134,14 @@ class Symbol:
 
 @record
 class Result:
-    """An array that the program fills; `label` is what messages call it."""
+    """An array that the program fills; `label` is what messages call it. With `written_over`, it is
+    in the memory of the donated leaf of this number.
+    """
 
     dtype: np.dtype[Any]
     shape: tuple[Size, ...]
     label: str = ""
+    written_over: int | None = None
 
 
 @record
@@ -119,14 +151,16 @@ class Signature:
     The numbers that the program gets are the values of the symbols and then the strides that it is
     told of, by argument and axis. `constants` are arrays whose addresses follow those of the
     leaves. `output` is the only result if it is left out, or a tuple of all. `names` are those of
-    the arguments, for calls by keyword.
+    the arguments, for calls by keyword: None where there is none. The last `keyword_only` arguments
+    come in no other way.
     """
 
     arguments: tuple[Argument, ...]
     results: tuple[Result, ...]
     symbols: tuple[Symbol, ...] = ()
     output: Output | None = None
-    names: tuple[str, ...] = ()
+    names: tuple[str | None, ...] = ()
+    keyword_only: int = 0
     constants: tuple[np.ndarray[Any, Any], ...] = ()
 
     @property

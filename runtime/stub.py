@@ -27,7 +27,7 @@ import numpy as np
 from weft.compiler import abi
 from weft.compiler.abi import ArrayField, DTypeField, Run, Shared, Stub, StubFlag
 from weft.compiler.artifact import no_arena
-from weft.runtime import threads
+from weft.runtime import python_api, threads
 from weft.runtime.encoding import Encoder
 from weft.runtime.memory import Memory
 from weft.runtime.native import Library
@@ -41,6 +41,7 @@ OnError = Callable[[Record], NoReturn]
 _METH_FASTCALL_KEYWORDS: Final = 0x80 | 0x02
 # Arrays call this code when they die, so it stays for as long as the process.
 _immortal: Final[list[Any]] = []
+_drop: Final = python_api.function("Py_DecRef", None, ctypes.c_void_p)
 
 
 class _Miss:
@@ -144,8 +145,8 @@ class Caller:
         function = self._library.address(abi.STUB_CALL)
         method = _MethodDef(name.encode(), function, _METH_FASTCALL_KEYWORDS, None)
         kept = (descriptor, method, encoder.kept, raises, fallback, keep)
-        new = ctypes.pythonapi.PyCFunction_NewEx
-        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, *[ctypes.py_object] * 2]
+        types = ctypes.c_void_p, ctypes.py_object, ctypes.py_object
+        new = python_api.function("PyCFunction_NewEx", ctypes.py_object, *types)
         result: Callable[..., Any] = new(ctypes.addressof(method), kept, "weft")
         return result
 
@@ -230,7 +231,7 @@ class Caller:
         if not place:
             _no_result_memory(result, number, total)
         array: Array = ctypes.cast(place, ctypes.py_object).value
-        ctypes.pythonapi.Py_DecRef(ctypes.c_void_p(place))  # the reference that the call returned
+        _drop(place)  # the reference that the call returned
         return array
 
     def offer_buffers(self, cls: type) -> None:
@@ -259,6 +260,7 @@ class Caller:
             Shared.BOOL: id(bool),
             Shared.COMPLEX: id(complex),
             Shared.TRUE: id(True),
+            Shared.NONE: id(None),
         }
         for position, value in table.items():
             self._shared[position] = value
@@ -284,6 +286,8 @@ class _Failure:
             _no_result_memory(self.results[number], number, bytes)
         if error == abi.Failed.ARENA_MEMORY:
             raise no_arena(bytes)
+        if error == abi.Failed.COPY_MEMORY:
+            raise MemoryError(f"there is no memory for {bytes:,} bytes of copies of arguments")
         if error == abi.Failed.INTERRUPTED:
             raise KeyboardInterrupt
         if self.on_error is not None:
@@ -350,11 +354,7 @@ def _follow_main_thread(shared: Array) -> None:
 
 
 def _python_functions() -> dict[str, int]:
-    return {name: _address(getattr(ctypes.pythonapi, name)) for name in abi.PYTHON_API}
-
-
-def _address(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
+    return {name: python_api.address(name) for name in abi.PYTHON_API}
 
 
 def _numpy_functions() -> dict[str, int]:
@@ -365,9 +365,7 @@ def _numpy_functions() -> dict[str, int]:
 def _numpy_table() -> Any:
     from numpy._core import multiarray
 
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    address = get(multiarray._ARRAY_API, None)
+    address = python_api.capsule_pointer(multiarray._ARRAY_API, None)
     return ctypes.cast(address, ctypes.POINTER(ctypes.c_void_p))
 
 
@@ -397,5 +395,6 @@ def _check_layouts() -> None:
     shown = [ctypes.string_at(place, 24) for place in (dims, strides)]
     if shown != [struct.pack("3q", *probe.shape), struct.pack("3q", *probe.strides)]:
         raise Unsupported("NumPy keeps the shapes of arrays in another way than expected")
-    if not ctypes.pythonapi.PyCapsule_IsValid(handler, b"mem_handler"):
+    types = ctypes.c_void_p, ctypes.c_char_p
+    if not python_api.function("PyCapsule_IsValid", ctypes.c_int, *types)(handler, b"mem_handler"):
         raise Unsupported("NumPy keeps the memory of arrays in another way than expected")

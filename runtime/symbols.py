@@ -11,9 +11,12 @@ import ctypes
 import functools
 import importlib
 import os
+import sys
 from typing import Any, Final
 
 from weft.compiler.abi import BLAS_THREADS, LIBRARIES, BlasThreads
+from weft.runtime import headroom, python_api
+from weft.runtime.cores import available_cores
 
 _MODULES: Final = {"blas": "scipy.linalg.cython_blas", "lapack": "scipy.linalg.cython_lapack"}
 # OpenBLAS's functions for its number of threads, as SciPy's own builds call them, and others.
@@ -38,24 +41,24 @@ def address(name: str) -> int:
 
 def _capsules(library: str) -> dict[str, Any]:
     """What a Cython module offers to other native code, by name."""
+    if library not in sys.modules:
+        bytes = headroom.BLAS_BYTES + available_cores() * headroom.BLAS_THREAD_BYTES
+        headroom.require(bytes, library)
     found: dict[str, Any] = importlib.import_module(library).__pyx_capi__
     return found
 
 
 def _in_capsule(capsule: object) -> int:
-    read_name = ctypes.pythonapi.PyCapsule_GetName
-    read_name.restype, read_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    read_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    read_pointer.restype = ctypes.c_void_p
-    read_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    return int(read_pointer(capsule, read_name(capsule)))
+    read_name = python_api.function("PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
+    return python_api.capsule_pointer(capsule, read_name(capsule))
 
 
 @functools.cache
 def _blas_threads() -> ctypes.Array[ctypes.c_int64]:
     """The words of `BlasThreads`; other libraries than OpenBLAS keep threads of their own."""
     words = (ctypes.c_int64 * len(BlasThreads))()
-    library = importlib.import_module(_MODULES["blas"])
+    _capsules(_MODULES["blas"])
+    library = sys.modules[_MODULES["blas"]]
     handle = ctypes.CDLL(library.__file__)  # finds what the libraries behind it have, too
     for name in _THREADS:
         pair = [getattr(handle, name.format(verb), None) for verb in ("get", "set")]

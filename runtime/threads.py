@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from weft.compiler import abi
+from weft.runtime import headroom
 from weft.runtime.cores import available_cores
 
 if TYPE_CHECKING:
@@ -86,11 +87,12 @@ def set_num_threads(count: int | None) -> None:
 @contextlib.contextmanager
 def threads(count: int) -> Iterator[None]:
     """Let calls inside the `with` block, in this thread or async task, use so many threads."""
-    token = chosen.set(_checked(count))
-    try:
+    before, count = chosen.get(0), _checked(count)
+    try:  # an interrupt may come with any call, so nothing is called between this and the change
+        chosen.set(count)
         yield
     finally:
-        chosen.reset(token)
+        chosen.set(before)
 
 
 def _checked(count: int) -> int:
@@ -173,7 +175,7 @@ class Pool:
             name=f"weft-worker-{number}",
             daemon=True,
         )
-        thread.start()
+        headroom.start(thread)
         return thread
 
     def _function(self, name: str, arguments: int) -> Callable[..., int]:
@@ -262,11 +264,12 @@ def limiting(function: Callable[..., Any], count: int | None) -> Callable[..., A
     if count is None:
         return function
 
-    def call(*args: Any) -> Any:
-        token = chosen.set(count)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        before = chosen.get(0)
         try:
-            return function(*args)
+            chosen.set(count)
+            return function(*args, **kwargs)
         finally:
-            chosen.reset(token)
+            chosen.set(before)
 
     return call

@@ -11,14 +11,21 @@ from collections.abc import Iterable, Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import slow_tests
+from tests import guard_pages, slow_tests
 from weft.compiler.ir.build import Builder
+from weft.compiler.ir.errors import CompilerError
 from weft.compiler.ir.graph import Graph, Value
 from weft.compiler.ir.identity import structurally_equal
+from weft.compiler.ir.stages import stage
 from weft.compiler.parsing import parse
 from weft.frontends.tracing.trace import Trace
 
 LARGEST = 500
+# A fault of the compiler fails the test that shows it, also in processes that tests start.
+os.environ.setdefault("WEFT_STRICT", "1")
+
+if os.environ.get("WEFT_GUARD"):
+    guard_pages.install(os.environ["WEFT_GUARD"])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -60,3 +67,24 @@ def _round_trips(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(Trace, "graph", graph, raising=False)
     yield
+
+
+@pytest.fixture(autouse=True)
+def _no_faults(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No test passes in which the compiler failed by a fault of its own, not even one that takes
+    its error for a refusal; but for tests of faults.
+    """
+    if request.node.get_closest_marker("puts_faults_in") is not None:
+        yield
+        return
+    found: list[CompilerError] = []
+    failure = stage.failure
+
+    def noted(self: stage, error: BaseException) -> CompilerError:
+        found.append(failure(self, error))
+        return found[-1]
+
+    monkeypatch.setattr(stage, "failure", noted)
+    yield
+    if found:
+        raise found[0]

@@ -44,8 +44,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "compiler.lower.llvm.target": (),
     "compiler.lower.llvm.emit": (*LOWERED, "compiler.lower.choice", "compiler.lower.llvm.target"),
     "compiler.lower.llvm.linkage": (*LOWERED, "compiler.lower.llvm.emit"),
-    "compiler.lower.llvm.machine": ("compiler.lower.llvm.target",),
-    "compiler.lower.llvm.math": (*LOWERED, "compiler.lower.llvm.emit"),
+    "compiler.lower.llvm.machine": ("compiler.ir", "compiler.lower.llvm.target"),
+    "compiler.lower.llvm.math": (
+        *LOWERED,
+        "compiler.lower.llvm.emit",
+        "compiler.lower.llvm.linkage",
+    ),
     "compiler.lower.llvm.scalar": (
         *LOWERED,
         "compiler.lower.scalar_form",
@@ -99,10 +103,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "frontends.driver": (
         "compiler.ir",
         "compiler.ops",
+        "compiler.transforms",
         "compiler.passes",
         "compiler.rewrite",
         "compiler.loops",
         "compiler.lower",
+        "compiler.parsing",
         "compiler.abi",
         "compiler.artifact",
         "runtime",

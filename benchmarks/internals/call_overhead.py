@@ -9,17 +9,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+import weft as wf
 from weft.compiler.lower.llvm.emit.function import Module
 from weft.compiler.lower.llvm.emit.types import I64, PTR
 from weft.compiler.lower.llvm.machine import compile_text, host
 from weft.compiler.lower.llvm.support.pool import pool_text
 from weft.compiler.lower.llvm.support.stub import stub_text
 from weft.runtime.native import Library
-from weft.runtime.signatures import ArrayOf, DictOf, Leaf, NumberOf, Result, Signature, Symbol
+from weft.runtime.signatures import (
+    ArrayOf,
+    DictOf,
+    HeldArray,
+    Leaf,
+    NumberOf,
+    Result,
+    Signature,
+    Symbol,
+)
 from weft.runtime.stub import Caller
 from weft.runtime.threads import Pool
 
@@ -62,6 +73,13 @@ def main() -> None:
     tree = DictOf(tuple(parameters), (fixed,) * 20)
     out = DictOf(tuple(parameters), tuple(Leaf(i) for i in range(20)))
     one = Signature((fixed, fixed), (scalar,))
+    wide, swapped, other = np.ones((16, 16), np.float32)[::2, ::2], x.astype(">f4"), x.copy()
+    copied = ArrayOf(F32, (8, 8), copied=1 << 16)
+    copying = Signature((copied, copied), (scalar,))
+    given = ArrayOf(F32, (8, 8), copied=1 << 16, donated=True)
+    donating = Signature((given, copied), (Result(F32, (8, 8), written_over=0),))
+    holding = Signature((HeldArray(wf.Array, "_data", "data", fixed), fixed), (scalar,))
+    named = Signature((fixed, fixed), (scalar,), names=(None, "y"), keyword_only=1)
     cases: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
         ("empty Python function", python_function, (x, x)),
         ("np.tanh", np.tanh, (x,)),
@@ -88,6 +106,11 @@ def main() -> None:
             caller.make(entry, Signature((tree,), (Result(F32, (8, 8)),) * 20, (), out)),
             (parameters,),
         ),
+        ("two strided arrays, copied", caller.make(entry, copying), (wide, wide)),
+        ("one in the other byte order", caller.make(entry, copying), (swapped, x)),
+        ("a donated array", caller.make(entry, donating), (x, other)),
+        ("a weft.Array", caller.make(entry, holding), (wf.Array(x), x)),
+        ("by keyword", partial(caller.make(entry, named), y=x), (x,)),
         ("a miss", caller.make(entry, one), (x, 1)),
     ]
     times = {name: nanoseconds(function, *arguments) for name, function, arguments in cases}

@@ -48,7 +48,7 @@ class _Int(AttributeKind):
         return str(value)
 
     def read(self, reader: Reader) -> int:
-        return int(reader.expect(r"-?\d+", "an integer"))
+        return reader.read_integer()
 
 
 class _Size(AttributeKind):

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from weft.compiler.ir.ambient import active
+from weft.compiler.ir.ambient import InForce, active
 from weft.compiler.ir.dtypes import DType
-from weft.compiler.ir.errors import ShapeError, WeftError
+from weft.compiler.ir.errors import CompilerError, ShapeError, WeftError
 from weft.compiler.ir.graph import Constant, Graph, Op, Parameter, Region, Result, Value, register
 from weft.compiler.ir.infer import describe, infer_types, known_types
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.methods import METHODS
 from weft.compiler.ir.opdef import OpDef
+from weft.compiler.ir.stages import TYPE_RULE, is_fault, stage
 from weft.compiler.ir.types import ArrayType
 
 register(METHODS)
@@ -63,6 +64,10 @@ class Builder:
             if isinstance(error, ShapeError) and len(operands) > 1:
                 error.message += origins(operands)
             raise error.at(location, describe(definition, operands)) from None
+        except Exception as error:
+            if not is_fault(error, TYPE_RULE):
+                raise
+            raise _failure(error, definition, operands, location) from error
         op = Op(definition, tuple(operands), checked, tuple(regions), result_types, location)
         self.ops.append(op)
         return op.results
@@ -75,14 +80,9 @@ class Builder:
         """The graph built so far, with these results."""
         return Graph(name, self.region(results))
 
-    @contextmanager
-    def active(self) -> Iterator[Builder]:
+    def active(self) -> InForce[Builder]:
         """Put this builder in force: ops that are called emit into it."""
-        token = active.set(self)
-        try:
-            yield self
-        finally:
-            active.reset(token)
+        return InForce(active, self)
 
     @contextmanager
     def at(self, location: Location | None) -> Iterator[None]:
@@ -92,6 +92,15 @@ class Builder:
             yield
         finally:
             self.location = previous
+
+
+def _failure(
+    error: Exception, definition: OpDef, operands: Sequence[Value], location: Location | None
+) -> CompilerError:
+    """What a type rule raised that it should not have."""
+    failure = stage(TYPE_RULE, definition.name).failure(error)
+    failure.location = failure.about = None
+    return failure.at(location, describe(definition, operands))
 
 
 def constant(value: Any, dtype: DType | None = None) -> Constant:

@@ -4,10 +4,34 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import ml_dtypes
 import numpy as np
+from numpy._core import umath
 
 from weft.compiler.ir.errors import DTypeError
+
+
+def _bfloat16() -> np.dtype[Any]:
+    """NumPy's dtype of bfloat16. The library that has it adds loops to NumPy's ufuncs, which it
+    takes to be ufuncs without asking; our tables have them as keys.
+    """
+    for name, ufunc in vars(umath).items():
+        current = getattr(np, name, ufunc)
+        if isinstance(ufunc, np.ufunc) and not _is_numpys_own(current, ufunc):
+            raise ImportError(
+                f"np.{name} has been replaced by {current!r}, and weft needs NumPy's own when it "
+                "loads; replace it afterwards"
+            )
+    import ml_dtypes
+
+    result: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return result
+
+
+def _is_numpys_own(current: object, ufunc: np.ufunc) -> bool:
+    """Whether this is the ufunc, or NumPy's function around it, such as `np.clip`."""
+    if isinstance(current, np.ufunc):
+        return current is ufunc
+    return (getattr(current, "__module__", None) or "").partition(".")[0] == "numpy"
 
 
 class DType:
@@ -77,7 +101,7 @@ u16 = DType("u16", "uint", 16, np.dtype(np.uint16))
 u32 = DType("u32", "uint", 32, np.dtype(np.uint32))
 u64 = DType("u64", "uint", 64, np.dtype(np.uint64))
 f16 = DType("f16", "float", 16, np.dtype(np.float16))
-bf16 = DType("bf16", "float", 16, np.dtype(ml_dtypes.bfloat16))
+bf16 = DType("bf16", "float", 16, _bfloat16())
 f32 = DType("f32", "float", 32, np.dtype(np.float32))
 f64 = DType("f64", "float", 64, np.dtype(np.float64))
 c64 = DType("c64", "complex", 64, np.dtype(np.complex64))

@@ -6,12 +6,12 @@ the tracer knows the user's line) adds it with `at`, so that no rule has to carr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from weft.compiler.ir.location import Location
 
 if TYPE_CHECKING:
-    from weft.compiler.ir.graph import Op
+    from weft.compiler.ir.graph import Graph, Op
 
 
 class WeftError(Exception):
@@ -50,6 +50,16 @@ class TraceError(WeftError, TypeError):
     """
 
 
+class FrozenValueError(TraceError):
+    """A value that a trace freezes and that no guard can watch, where `check="strict"` forbids it:
+    a draw, a clock, a file.
+    """
+
+
+class FrozenValueWarning(UserWarning):
+    """A value that a trace froze: all calls get what the trace got."""
+
+
 class ArgumentError(WeftError, TypeError):
     """An argument of a traced or compiled function that is no array, scalar or pytree of them."""
 
@@ -80,3 +90,44 @@ class LoweringError(WeftError, NotImplementedError):
     def __init__(self, message: str, op: Op) -> None:
         super().__init__(message)
         self.op = op
+
+
+class CompilerError(WeftError, RuntimeError):
+    """A fault of Weft itself: a stage of the compiler raised what it never should.
+
+    `stage` and `step` say which, such as "pass" and "simplify"; the exception itself is the
+    `__cause__`. `graph` is what the stage was given, and `op` what it was at, if they are known;
+    `notes` are lines on what became of the graph: where a small one that fails in the same way was
+    written.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        stage: str = "",
+        step: str = "",
+        location: Location | None = None,
+        graph: Graph | None = None,
+    ) -> None:
+        super().__init__(message, location=location)
+        self.stage = stage
+        self.step = step
+        self.graph = graph
+        self.op: Op | None = None
+        self.notes: list[str] = []
+
+    def __str__(self) -> str:
+        what = "" if self.about is None else f"{self.about} "
+        place = "" if self.location is None else str(self.location)
+        nearest = [f"{what}{place}".rstrip()] if what or place else []
+        advice = "This is a fault in Weft, not in your program: please report it."
+        return "\n  ".join([self.message, *nearest, *self.notes, advice])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without graph and op, which have functions that do not pickle."""
+        return CompilerError, (self.message,), {**self.__dict__, "graph": None, "op": None}
+
+
+class CompilerWarning(UserWarning):
+    """A program that Weft failed to compile, by a fault of its own, and that runs more slowly."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,16 +12,36 @@ from weft.compiler.ir.dims import Dim
 from weft.compiler.ir.errors import ArgumentError, WeftError
 from weft.compiler.ir.graph import Constant, Graph, Op, Region, Value
 from weft.compiler.ir.types import ArrayType
+from weft.compiler.record import record
 
 Array = np.ndarray[Any, Any]
 Observer = Callable[[Op, Sequence[Array]], None]
+Reference = Callable[..., Any]
+Substitute = Callable[[Op], "Reference | None"]
+
+
+@record
+class Hooks:
+    """How a run differs from a plain one: who sees each op's results, and what computes an op in
+    place of its reference.
+    """
+
+    observe: Observer | None = None
+    substitute: Substitute | None = None
+
+
+_PLAIN: Final = Hooks()
 
 
 def evaluate(
-    graph: Graph, arguments: Sequence[Array], *, observe: Observer | None = None
+    graph: Graph,
+    arguments: Sequence[Array],
+    *,
+    observe: Observer | None = None,
+    substitute: Substitute | None = None,
 ) -> list[Array]:
     """The results of a graph on arrays of its parameters' types; `observe` sees each op's results
-    as they are made.
+    as they are made, `substitute` may give a function that computes an op.
     """
     if len(arguments) != len(graph.parameters):
         raise ArgumentError(
@@ -34,14 +54,14 @@ def evaluate(
     ]
     sizes = solving.solve(equations)
     with np.errstate(all="ignore"):
-        return run_region(graph.region, arguments, sizes, observe)
+        return run_region(graph.region, arguments, sizes, Hooks(observe, substitute))
 
 
 def run_region(
     region: Region,
     arguments: Sequence[Array],
     sizes: Mapping[str, int],
-    observe: Observer | None = None,
+    hooks: Hooks = _PLAIN,
 ) -> list[Array]:
     """The results of one region, with the values of the symbolic sizes by name."""
     values: dict[Value, Array] = dict(zip(region.parameters, arguments, strict=True))
@@ -49,9 +69,9 @@ def run_region(
     last_use = _last_uses(region)
     for position, op in enumerate(region.ops):
         operands = [_read(values, operand) for operand in op.operands]
-        results = _run_op(op, operands, sizes, observe)
-        if observe is not None:
-            observe(op, results)
+        results = _run_op(op, operands, sizes, hooks)
+        if hooks.observe is not None:
+            hooks.observe(op, results)
         values.update(zip(op.results, results, strict=True))
         if op.definition.defines is not None:
             _learn_size(op, results, sizes)
@@ -63,12 +83,12 @@ def run_region(
 class BoundRegion:
     """A region that a reference calls like a function."""
 
-    __slots__ = ("region", "sizes", "observe")
+    __slots__ = ("region", "sizes", "hooks")
 
-    def __init__(self, region: Region, sizes: Mapping[str, int], observe: Observer | None) -> None:
+    def __init__(self, region: Region, sizes: Mapping[str, int], hooks: Hooks) -> None:
         self.region = region
         self.sizes = sizes
-        self.observe = observe
+        self.hooks = hooks
 
     @property
     def result_types(self) -> list[ArrayType]:
@@ -76,7 +96,7 @@ class BoundRegion:
         return [_concrete(type, self.sizes) for type in self.region.result_types]
 
     def __call__(self, *arguments: Array) -> list[Array]:
-        return run_region(self.region, arguments, self.sizes, self.observe)
+        return run_region(self.region, arguments, self.sizes, self.hooks)
 
 
 def _read(values: Mapping[Value, Array], value: Value) -> Array:
@@ -99,16 +119,17 @@ def _last_uses(region: Region) -> dict[int, list[Value]]:
 
 
 def _run_op(
-    op: Op, operands: Sequence[Array], sizes: Mapping[str, int], observe: Observer | None
+    op: Op, operands: Sequence[Array], sizes: Mapping[str, int], hooks: Hooks
 ) -> list[Array]:
     attributes = {
         name: value if name == op.definition.defines else _concrete(value, sizes)
         for name, value in op.attributes.items()
     }
     if op.definition.regions:
-        attributes["regions"] = tuple(BoundRegion(region, sizes, observe) for region in op.regions)
+        attributes["regions"] = tuple(BoundRegion(region, sizes, hooks) for region in op.regions)
+    compute = hooks.substitute(op) if hooks.substitute is not None else None
     try:
-        computed = op.definition.reference(*operands, **attributes)
+        computed = (compute or op.definition.reference)(*operands, **attributes)
     except WeftError as error:
         raise error.at(op.location, op.name) from error.__cause__
     outputs = computed if isinstance(computed, tuple | list) else (computed,)

@@ -33,6 +33,11 @@ class Location:
         return location
 
     @property
+    def instruction(self) -> tuple[CodeType, int] | None:
+        """The code and the byte offset that it was found at, if that is how it was made."""
+        return None if self._code is None else (self._code, self._offset)
+
+    @property
     def expression(self) -> str:
         """The text of the expression, or of its line where Python kept no columns; may be empty."""
         if self._expression is None:

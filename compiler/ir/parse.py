@@ -16,7 +16,7 @@ from weft.compiler.ir.errors import ParseError, WeftError
 from weft.compiler.ir.graph import FORMAT_VERSION, Constant, Graph, Region, Value
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.opdef import OpDef
-from weft.compiler.ir.reader import SYMBOL, Reader
+from weft.compiler.ir.reader import SYMBOL, Reader, nesting_as_parse_error
 from weft.compiler.ir.types import ArrayType
 
 _VALUE = r"%[\w.]+"
@@ -29,7 +29,8 @@ def parse(
 ) -> Graph:
     """The graph that `text` writes; `constants` holds large ones whose data is not in it."""
     reader = GraphReader(text, ops, constants or {})
-    graph = reader.read()
+    with nesting_as_parse_error():
+        graph = reader.read()
     if not reader.reader.at_end():
         reader.reader.fail("expected the end of the text")
     return graph
@@ -72,7 +73,7 @@ class GraphReader:
         reader = self.reader
         start = reader.position
         reader.expect(r"weft\b", "'weft' and the format version")
-        version = int(reader.expect(r"\d+", "the format version"))
+        version = reader.read_integer(r"\d+", "the format version")
         if version > FORMAT_VERSION:
             reader.fail(
                 f"format version {version} is newer than {FORMAT_VERSION}, which this reads", start
@@ -90,7 +91,7 @@ class GraphReader:
         while True:
             name = reader.expect(SYMBOL, "a symbol")
             relation = reader.expect(r">=|<=", "'>=' or '<='")
-            number = int(reader.expect(r"-?\d+", "an integer"))
+            number = reader.read_integer()
             bounds.setdefault(name, {})["lower" if relation == ">=" else "upper"] = number
             if not reader.accept(","):
                 reader.expect(">", "',' or '>'")
@@ -265,7 +266,7 @@ class GraphReader:
         if not reader.accept(r'at(?=\s*")'):
             return None
         file = TEXT.read(reader)
-        line = int(reader.expect(r":\d+", "':' and a line number")[1:])
+        line = reader.read_integer(r":\d+", "':' and a line number")
         return Location(file, line, TEXT.read(reader))
 
     def _read_regions(self) -> list[Region]:

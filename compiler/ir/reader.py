@@ -5,7 +5,8 @@ and column.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -24,6 +25,19 @@ T = TypeVar("T")
 SYMBOL: Final = r"[A-Za-z_]\w*(?:\.\w+)*"  # strides of parameters have dots in their names
 _SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
 _FLOAT = r'x"[0-9a-f]*"|[+-]?(?:inf|nan|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)'
+
+
+_MOST_DIGITS: Final = 20  # of an integer of 64 bits, with its sign
+_LARGEST_POWER: Final = 64  # of a symbol in a size: 2**64 already fits into no integer of 64 bits
+
+
+@contextmanager
+def nesting_as_parse_error() -> Iterator[None]:
+    """Text that is nested deeper than Python's stack can follow is no valid text."""
+    try:
+        yield
+    except RecursionError:
+        raise ParseError("the text is nested too deeply") from None
 
 
 @cache
@@ -77,6 +91,14 @@ class Reader:
             f"line {line}, column {column}: {message}\n  {source}\n  {' ' * (column - 1)}^"
         )
 
+    def read_integer(self, pattern: str = r"-?\d+", what: str = "an integer") -> int:
+        """An integer of 64 bits behind what else the pattern has."""
+        start = self.position
+        digits = self.expect(pattern, what).lstrip("<>=:p \t\n")
+        if len(digits) > _MOST_DIGITS or not -(2**63) <= int(digits) < 2**63:
+            self.fail("the number does not fit into 64 bits", start)
+        return int(digits)
+
     def at_end(self) -> bool:
         return self.position >= len(self.text)
 
@@ -113,6 +135,7 @@ class Reader:
         return total
 
     def _read_product(self) -> Size:
+        start = self.position
         value = self._read_power()
         while sign := self.accept(r"\*(?!\*)|//|%"):
             factor = self._read_power()
@@ -122,17 +145,26 @@ class Reader:
                 value = dims.floor_divide(value, factor)
             else:
                 value = value - factor * dims.floor_divide(value, factor)
-        return value
+        return self._bounded(value, start)
+
+    def _bounded(self, size: Size, start: int) -> Size:
+        if isinstance(size, int) and not -(2**63) <= size < 2**63:
+            self.fail("a size that does not fit into 64 bits", start)
+        return size
 
     def _read_power(self) -> Size:
         base = self._read_atom()
         if self.accept(r"\*\*"):
-            return base ** int(self.expect(r"\d+", "an integer power"))
+            start = self.position
+            power = self.read_integer(r"\d+", "an integer power")
+            if power > _LARGEST_POWER:
+                self.fail(f"a power above {_LARGEST_POWER}", start)
+            return self._bounded(base**power, start)
         return base
 
     def _read_atom(self) -> Size:
-        if number := self.accept(r"\d+"):
-            return int(number)
+        if _compile(r"\d").match(self.text, self.position):
+            return self.read_integer(r"\d+")
         if self.accept(r"\("):
             inner = self._read_sum()
             self.expect(r"\)", "')'")
@@ -152,17 +184,19 @@ class Reader:
 
     def _read_symbol(self, name: str) -> Dim:
         if self.inline_bounds:
-            low = self.accept(r">=\s*\d+")
-            high = self.accept(r"<=\s*\d+")
-            if low or high:
+            low, high = self._read_bound(">="), self._read_bound("<=")
+            if low is not None or high is not None:
                 if name in self.symbols:
                     self.fail(f"give the bounds of {name} where it is used first")
-                self.declare_symbol(
-                    name, int(low[2:]) if low else None, int(high[2:]) if high else None
-                )
+                self.declare_symbol(name, low, high)
         if name not in self.symbols:
             self.declare_symbol(name)
         return self.symbols[name]
+
+    def _read_bound(self, relation: str) -> int | None:
+        if not _compile(relation + r"\s*\d").match(self.text, self.position):
+            return None
+        return self.read_integer(relation + r"\s*\d+")
 
     def read_dtype(self) -> DType:
         start = self.position
@@ -184,10 +218,14 @@ class Reader:
             self.position = match.end()
             self.skip()
             return known
+        start = self.position
         element = self.read_dtype()
         has_shape = self.text.startswith("[", self.position)
         shape = self.read_list("[", "]", self._read_length) if has_shape else []
-        result = ArrayType(element, shape)
+        try:
+            result = ArrayType(element, shape)
+        except WeftError as error:
+            self.fail(error.message, start)
         if match:
             self._types[match[0]] = result
         return result
@@ -260,7 +298,8 @@ def parse_type(text: str, symbols: Mapping[str, Dim] | None = None) -> ArrayType
     """
     reader = Reader(text, inline_bounds=True)
     reader.symbols.update(symbols or {})
-    type = reader.read_type()
+    with nesting_as_parse_error():
+        type = reader.read_type()
     if not reader.at_end():
         reader.fail("expected the end of the type")
     return type

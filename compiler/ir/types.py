@@ -10,8 +10,14 @@ import numpy as np
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.dtypes import DType, dtype
+from weft.compiler.ir.errors import ShapeError
 
 Shape: TypeAlias = tuple[Size, ...]
+
+LARGEST_BYTES: Final = 2**63 - 1
+"""What positions in an array, which are signed integers of 64 bits, can reach: no value may have
+more, whether it is ever in memory or not. Sizes that are numbers are checked where a type is made,
+here; symbolic ones when a program is called, before it takes memory (`lower/llvm/program`)."""
 
 
 class ArrayType:
@@ -22,6 +28,12 @@ class ArrayType:
     def __init__(self, dtype: DType, shape: Iterable[Size] = ()) -> None:
         self.dtype: Final = dtype
         self.shape: Final[Shape] = tuple(shape)
+        total = dtype.itemsize
+        for size in self.shape:
+            if type(size) is int and size:
+                total *= size
+        if total > LARGEST_BYTES:
+            raise ShapeError(f"{self} has more than 2**63 - 1 bytes, so it cannot be indexed")
         self._hash = hash((dtype.name, self.shape))
 
     def __reduce__(self) -> tuple[Any, ...]:

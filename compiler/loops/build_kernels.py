@@ -8,8 +8,9 @@ kernels too.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,7 +30,7 @@ from weft.compiler.ir.index.expression import (
 )
 from weft.compiler.ir.index.references import references
 from weft.compiler.loops.collapse import collapse
-from weft.compiler.loops.costs import own_cost
+from weft.compiler.loops.equal_groups import LayoutOf, Signature, Template, signature
 from weft.compiler.loops.group import FusionGroup, PiecewiseNode, Reduction, Store
 from weft.compiler.loops.kernel import (
     Argument,
@@ -40,6 +41,7 @@ from weft.compiler.loops.kernel import (
     Source,
     Stage,
     Write,
+    computing_cost,
 )
 from weft.compiler.loops.memory import Copy, RegionPlan
 from weft.compiler.loops.rebase import rebase
@@ -61,42 +63,91 @@ class Kernels:
 
 def build_kernels(plan: RegionPlan) -> Kernels:
     """The kernels of a planned region and of all regions inside of it."""
-    kernels = Kernels()
+    builder = _Builder(Kernels())
     for region in plan.all_regions():
-        _build_region(region, kernels)
-    return kernels
+        builder.region(region)
+    return builder.kernels
 
 
-def _build_region(plan: RegionPlan, kernels: Kernels) -> None:
-    built: dict[FusionGroup, Kernel] = {}
-    layouts: dict[Value, Layout] = {}
+class _Builder:
+    """Builds the kernels of a program: one for all groups that are equal but for their arrays."""
 
-    def layout_of(value: Value, written: bool) -> Layout | None:
-        if not value.type.rank:
-            return Layout(("slot", value), 0, ()) if written else None
-        if value not in layouts:
-            layouts[value] = plan.layout(value)
-        return layouts[value]
+    def __init__(self, kernels: Kernels) -> None:
+        self.kernels = kernels
+        self.templates: dict[Hashable, Template] = {}
+        self.in_rows: dict[Hashable, tuple[Template, tuple[Loop, ...]]] = {}
 
-    for node in plan.nodes:
-        groups = node.groups if isinstance(node, PiecewiseNode) else [node]
-        for group in groups:
-            if isinstance(group, FusionGroup):
-                built[group] = build(group, layout_of, plan.fusion.position)
-                kernels.of_group[group] = rebase(collapse(built[group])[0])
-    for producer, chain in plan.order.consumers.items():
-        made: list[Value] = list(producer.op.results)
-        for each in chain.nodes:
-            if isinstance(each, FusionGroup):
-                loops = rows_of(plan.fusion, chain.rows, made, each)
-                assert loops is not None
-                kernel, rows = collapse(built[each], loops)
-                kernels.in_rows[each] = rebase(kernel), rows
-                made += each.targets
-            else:
-                made += each.op.results
-    for copy in plan.copies.values():
-        kernels.of_copy[copy] = _copy_kernel(copy)
+    def region(self, plan: RegionPlan) -> None:
+        kernels = self.kernels
+        layouts: dict[Value, Layout] = {}
+        signatures: dict[FusionGroup, Signature | None] = {}
+
+        def layout_of(value: Value, written: bool) -> Layout | None:
+            if not value.type.rank:
+                return Layout(("slot", value), 0, ()) if written else None
+            if value not in layouts:
+                layouts[value] = plan.layout(value)
+            return layouts[value]
+
+        @functools.cache
+        def built(group: FusionGroup) -> Kernel:
+            return build(group, layout_of, plan.fusion.position)
+
+        for node in plan.nodes:
+            groups = node.groups if isinstance(node, PiecewiseNode) else [node]
+            for group in groups:
+                if isinstance(group, FusionGroup):
+                    signed = signature(group, layout_of, plan.fusion.position, _is_literal)
+                    signatures[group] = signed
+                    kernels.of_group[group] = self._group(signed, group, built)
+        for producer, chain in plan.order.consumers.items():
+            made: list[Value] = list(producer.op.results)
+            for each in chain.nodes:
+                if isinstance(each, FusionGroup):
+                    rows = rows_of(plan.fusion, chain.rows, made, each)
+                    assert rows is not None
+                    signed = signatures[each]
+                    kernels.in_rows[each] = self._rows(signed, each, rows, built)
+                    made += each.targets
+                else:
+                    made += each.op.results
+        for copy in plan.copies.values():
+            kernels.of_copy[copy] = _copy_kernel(copy)
+
+    def _group(
+        self,
+        signed: Signature | None,
+        group: FusionGroup,
+        built: Callable[[FusionGroup], Kernel],
+    ) -> Kernel:
+        template = self.templates.get(signed.key) if signed is not None else None
+        if signed is not None and template is not None:
+            return template.on(signed)
+        kernel = rebase(collapse(built(group))[0])
+        if signed is not None:
+            self.templates[signed.key] = Template.of(kernel, signed)
+        return kernel
+
+    def _rows(
+        self,
+        signed: Signature | None,
+        group: FusionGroup,
+        rows: tuple[Loop, ...],
+        built: Callable[[FusionGroup], Kernel],
+    ) -> tuple[Kernel, tuple[Loop, ...]]:
+        """The kernel of a group that takes rows, and its loops through these."""
+        key = None if signed is None else (signed.key, tuple([signed.loops[row] for row in rows]))
+        if signed is not None and key in self.in_rows:
+            template, loops = self.in_rows[key]
+            whole = self.kernels.of_group[group]
+            if whole.like is template.kernel:
+                return whole, loops
+            return template.on(signed), loops
+        collapsed, loops = collapse(built(group), rows)
+        kernel = rebase(collapsed)
+        if signed is not None:
+            self.in_rows[key] = Template.of(kernel, signed), loops
+        return kernel, loops
 
 
 def _copy_kernel(copy: Copy) -> Kernel:
@@ -109,17 +160,14 @@ def _copy_kernel(copy: Copy) -> Kernel:
     return rebase(collapse(kernel)[0])
 
 
-LayoutOf = Callable[[Value, bool], "Layout | None"]
-
-
 def build(group: FusionGroup, layout_of: LayoutOf, order: Mapping[Op, int]) -> Kernel:
     """The kernel of a group. `layout_of(value, written)` gives the layout of a value (None: it is
     a number, passed as an argument); `order` numbers the ops.
     """
-    return _Builder(group, layout_of, order).kernel()
+    return _GroupBuilder(group, layout_of, order).kernel()
 
 
-class _Builder:
+class _GroupBuilder:
     def __init__(self, group: FusionGroup, layout_of: LayoutOf, order: Mapping[Op, int]) -> None:
         self.group = group
         self.layout_of = layout_of
@@ -175,10 +223,8 @@ class _Builder:
 
     def _leaf(self, ref: Ref) -> Source:
         value = ref.value
-        if isinstance(value, Constant) and not value.type.rank and not _is_passed(value):
+        if isinstance(value, Constant) and not value.type.rank and _is_literal(value):
             return Literal(value.array, value.type.dtype)
-        if isinstance(value, Constant) and not value.type.rank:
-            return Argument(self.arguments.setdefault(value, len(self.arguments)), value.type.dtype)
         layout = self.layout_of(value, False)
         if layout is None:
             return Argument(self.arguments.setdefault(value, len(self.arguments)), value.type.dtype)
@@ -222,11 +268,11 @@ class _Builder:
         return sorted(stages.values(), key=lambda s: (s.level, bool(s.writes)))
 
 
-def _is_passed(value: Constant) -> bool:
-    """Whether a number is an argument of the kernel rather than a literal in it, so that kernels
-    that differ only in it are one. Numbers that make code simpler are literals.
+def _is_literal(value: Constant) -> bool:
+    """Whether a number is written into the kernel, as one that makes code simpler is. Others are
+    arguments, so that kernels that differ only in them are one.
     """
-    return value.type.dtype.is_float and float(value.array) not in _TELLING
+    return not value.type.dtype.is_float or float(value.array) in _TELLING
 
 
 def _outer_loops(group: FusionGroup) -> tuple[Loop, ...]:
@@ -261,8 +307,4 @@ def _dependence(source: Expression, entries: Mapping[Ref, Entry]) -> frozenset[L
 
 
 def _cost(entry: Entry) -> int:
-    if isinstance(entry.source, Load):
-        return 1
-    value = entry.ref.value
-    op = getattr(value, "op", None)
-    return own_cost(op) if op is not None else 0
+    return 1 if isinstance(entry.source, Load) else computing_cost(entry)

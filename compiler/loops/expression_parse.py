@@ -81,7 +81,7 @@ class ExpressionReader:
         return rows, parts
 
     def integer(self) -> int:
-        return int(self.reader.expect(r"-?\d+", "an integer"))
+        return self.reader.read_integer()
 
     # --- values at places ---
 
@@ -123,7 +123,7 @@ class ExpressionReader:
 
     def element(self) -> tuple[int, Index, tuple[Guard, ...]]:
         """An element of an array of a kernel."""
-        array = int(self.reader.expect(r"p\d+", "an array such as p0")[1:])
+        array = self.reader.read_integer(r"p\d+", "an array such as p0")
         self.reader.expect(r"\[", "'['")
         position, guards = self.index(), self.guards()
         self.reader.expect(r"\]", "']'")

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
-from weft.compiler.ir.graph import Value
+from weft.compiler.ir.graph import Result, Value
 from weft.compiler.ir.index.affine import Guard, Index, Loop
 from weft.compiler.ir.index.expression import (
     Apply,
@@ -28,6 +28,7 @@ from weft.compiler.ir.index.expression import (
     Resolved,
     Start,
 )
+from weft.compiler.loops.costs import own_cost
 from weft.compiler.loops.group import Reduction
 from weft.compiler.record import record
 
@@ -70,6 +71,14 @@ class Entry:
     source: Source
     loops: frozenset[Loop]
     level: int
+
+
+def computing_cost(entry: Entry) -> int:
+    """The additions of an entry that the kernel computes; 0 for what it is given."""
+    value = entry.ref.value
+    if isinstance(entry.source, Load | Argument) or not isinstance(value, Result):
+        return 0
+    return own_cost(value.op)
 
 
 def derived_entry(ref: Ref, source: Source, entries: Mapping[Ref, Entry]) -> Entry:
@@ -137,7 +146,9 @@ class Stage:
 
 @dataclass(eq=False, slots=True)
 class Kernel:
-    """A loop nest: see the module's text."""
+    """A loop nest: see the module's text. One that is `like` another is its nest on other arrays
+    and numbers, and speaks of the other's loops and values.
+    """
 
     outer: tuple[Loop, ...]
     entries: dict[Ref, Entry]
@@ -147,6 +158,7 @@ class Kernel:
     weight: int
     in_order: bool
     offsets: tuple[int, ...] = ()  # bytes from the start of each array's storage, if not 0
+    like: Kernel | None = None
 
     @property
     def inner(self) -> tuple[Loop, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.index.affine import Loop
@@ -72,7 +73,13 @@ class KernelReader:
         offsets: list[int] = []
         arguments: list[Value] = []
         reader.read_list("(", ")", lambda: self._argument(arrays, offsets, arguments))
-        reader.expect(r"weight\b", "'weight'")
+        moved = tuple(offsets) if any(offsets) else ()
+        if reader.accept(r"like\b"):
+            other = names.lookup(r"k\d+", self.known, "kernel")
+            kernel = replace(other, arrays=arrays, arguments=arguments, offsets=moved, like=other)
+            self.known[name], self.loops[kernel] = kernel, self.loops[other]
+            return kernel
+        reader.expect(r"weight\b", "'weight' or 'like'")
         weight = names.integer()
         in_order = bool(reader.accept(r"in order\b"))
         reader.expect(r"\{", "'{'")
@@ -81,7 +88,6 @@ class KernelReader:
             while reader.accept(","):
                 names.loops.update([names.declared_loop()])
         reader.expect(r"for\b", "'for'")
-        moved = tuple(offsets) if any(offsets) else ()
         kernel = Kernel(names.loop_list(), {}, [], arrays, arguments, weight, in_order, moved)
         while reader.text.startswith("v", reader.position):
             self._entry(kernel)

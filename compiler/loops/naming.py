@@ -134,6 +134,8 @@ def _name_kernels(names: Names, kernels: Kernels) -> None:
             if kernel in names.kernels:
                 continue
             names.kernels[kernel] = f"k{len(names.kernels)}"
+            if kernel.like is not None:
+                continue  # it has the other's loops
             own = [loop for loop in loops_of_kernel(kernel) if loop not in names.loops]
             names.own_loops[kernel] = own
             names.loops.update((loop, f"{prefix}{number}") for number, loop in enumerate(own))

@@ -17,6 +17,7 @@ from typing import Final
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dump import dump_directory
 from weft.compiler.ir.graph import Graph
+from weft.compiler.ir.stages import LOOP_STEP, stage
 from weft.compiler.loops.build_kernels import build_kernels
 from weft.compiler.loops.fuse import fuse
 from weft.compiler.loops.order import order
@@ -104,22 +105,25 @@ def lower_to_loops(
     routine_bytes: RoutineBytes = no_bytes,
     verify: bool = False,
     dump: str | os.PathLike[str] | None = None,
+    is_dumped: bool = True,
 ) -> tuple[LoopProgram, LoopReport]:
     """The graph as a loop program for vectors of this width, and a report of the steps.
 
     `strides` gives the strides of parameters that are not row-major, by number; `donated` which
     results may be written over which parameters; `routine_bytes` what the target's routines work
     in. `verify` checks the program after every step; `dump` (or the environment variable WEFT_DUMP)
-    is a directory to which it is written as text after every step.
+    is a directory to which it is written as text after every step, unless it is not to be
+    `is_dumped`.
     """
     program = LoopProgram(
         graph, vector_bytes, dict(strides or {}), dict(donated or {}), routine_bytes
     )
     steps: list[tuple[str, float, str]] = []
-    directory = dump if dump is not None else dump_directory()
+    directory = dump if dump is not None or not is_dumped else dump_directory()
     for number, step in enumerate(COLUMN):
         started = time.perf_counter()
-        program = step.run(program)
+        with stage(LOOP_STEP, step.name, graph):
+            program = step.run(program)
         steps.append((step.name, time.perf_counter() - started, program.summary(step.name)))
         if verify:
             program.verify(step.name)

@@ -8,6 +8,7 @@ to the caller's memory, never to the frame.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.alignment import aligned
@@ -29,6 +30,7 @@ from weft.compiler.loops.group import (
 from weft.compiler.loops.kernel import Layout
 from weft.compiler.loops.memory import ControlPlan, Copy, Purpose, RegionPlan
 from weft.compiler.loops.order import Order
+from weft.compiler.loops.origins import Origins, carried_operand, carry_of
 from weft.compiler.loops.parallel import steps_at_once
 from weft.compiler.loops.row_fusion import contract_of
 
@@ -44,27 +46,51 @@ def plan_memory(
     gives the strides of parameters that are not row-major; `carried` tells which result takes the
     place of which parameter in the next step of a loop.
     """
-    plan = RegionPlan(region, *orders[region])
-    plan.late = {
-        symbol.name
-        for op in region.ops
-        if op.definition.defines is not None
-        for symbol in dims.symbols(op.attributes[op.definition.defines])
-    }
-    _Planner(plan, orders, dict(strided or {}), dict(carried or {})).run()
-    return plan
+    return _Context(orders, Origins()).plan(region, carried or {}, strided or {})
+
+
+@dataclass
+class _Context:
+    """What the plans of a region and of those inside of it share.
+
+    Branches are planned again where one of them cannot work in place; `plans` keeps those inside
+    of them, so that the work does not double with every level of nesting.
+    """
+
+    orders: Mapping[Region, tuple[Fusion, Order]]
+    origins: Origins
+    plans: dict[tuple[Region, frozenset[tuple[int, int]]], RegionPlan] = field(default_factory=dict)
+
+    def plan(
+        self,
+        region: Region,
+        carried: Mapping[int, int],
+        strided: Mapping[Value, tuple[Size, ...]] | None = None,
+    ) -> RegionPlan:
+        key = region, frozenset(carried.items())
+        if key not in self.plans:
+            plan = RegionPlan(region, *self.orders[region])
+            plan.late = {
+                symbol.name
+                for op in region.ops
+                if op.definition.defines is not None
+                for symbol in dims.symbols(op.attributes[op.definition.defines])
+            }
+            _Planner(plan, self, dict(strided or {}), dict(carried)).run()
+            self.plans[key] = plan
+        return self.plans[key]
 
 
 class _Planner:
     def __init__(
         self,
         made: RegionPlan,
-        orders: Mapping[Region, tuple[Fusion, Order]],
+        context: _Context,
         strided: dict[Value, tuple[Size, ...]],
         carried: dict[int, int],
     ) -> None:
         self.made = made
-        self.orders = orders
+        self.context = context
         self.fusion = made.fusion
         self.nodes = made.order.nodes
         followers = made.order.consumers
@@ -115,7 +141,7 @@ class _Planner:
 
     def _pack_operands(self, op: Op, position: int) -> None:
         """Copies of operands that are not row-major, for ops that take them in no other way."""
-        _, count, first = _carry_of(op)
+        _, count, first = carry_of(op)
         for number, value in enumerate(op.operands):
             if not value.type.rank or first <= number < first + count:
                 continue
@@ -137,7 +163,7 @@ class _Planner:
             if isinstance(node, PiecewiseNode) and node.base is not None:
                 self._copy_to(("base", node), node.base, made.layout(node.result))
         for op in made.controls:
-            _, count, first = _carry_of(op)
+            _, count, first = carry_of(op)
             for number, operand in enumerate(op.operands[first : first + count]):
                 if operand.type.rank:
                     home = made.layout(op.results[number]).storage
@@ -285,7 +311,7 @@ class _Planner:
 
     def _carried_over(self, op: Op, position: int, target: Value) -> list[Buffer]:
         """The buffer that a loop begins with, for what it carries from there on."""
-        place = _carried_operand(op, target)
+        place = carried_operand(op, target)
         if place is None:
             return []
         operand = op.operands[place]
@@ -327,9 +353,7 @@ class _Planner:
         shared = self._overwritten(op, position)
         while True:
             carried = {number: place for number, (place, _) in shared.items()}
-            bodies = tuple(
-                plan_memory(region, self.orders, carried=carried) for region in op.regions
-            )
+            bodies = tuple(self.context.plan(region, carried) for region in op.regions)
             refused = [n for n in shared if any(n not in body.in_place for body in bodies)]
             if not refused:
                 break
@@ -347,7 +371,7 @@ class _Planner:
         found: dict[int, tuple[int, Buffer]] = {}
         taken: set[Buffer] = set()
         for number, result in enumerate(op.results):
-            for place in branch_origins(op, number) if result.type.rank else ():
+            for place in self.context.origins.of_branches(op, number) if result.type.rank else ():
                 operand = op.operands[1 + place]
                 buffer = self.made.holders.get(operand)
                 if operand.type != result.type or buffer is None or buffer in taken:
@@ -377,11 +401,9 @@ class _Planner:
         return number is None or self._is_carried_to(buffer, number)
 
     def _plan_control(self, op: Op, position: int) -> None:
-        carried, count, first = _carry_of(op)
+        carried, count, first = carry_of(op)
         bodies = tuple(
-            plan_memory(
-                region, self.orders, carried=carried if number == len(op.regions) - 1 else None
-            )
+            self.context.plan(region, carried if number == len(op.regions) - 1 else {})
             for number, region in enumerate(op.regions)
         )
         body = bodies[-1]
@@ -405,54 +427,12 @@ class _Planner:
         frame: Size = 0
         for each in bodies if steps_at_once(op) is None else ():  # threads have frames of their own
             frame = dims.maximum(frame, each.bytes)
-        made = ControlPlan(bodies, _carry_of(op)[1], spare, offset, offset + frame)
+        made = ControlPlan(bodies, carry_of(op)[1], spare, offset, offset + frame)
         if made.bytes != 0:
             kind = "late" if self._is_late(made.bytes) else "temporary"
             made.buffer = Buffer(kind, -1, made.bytes, position, position, op.results[0])
             self.made.buffers.append(made.buffer)
         self.made.controls[op] = made
-
-
-def branch_origins(op: Op, number: int) -> list[int]:
-    """The parameters of branches of which a result is a changed version, or the very same."""
-    found: dict[int, None] = {}
-    for region in op.regions:
-        origin = _origin(region.results[number])
-        if isinstance(origin, Parameter) and origin in region.parameters:
-            found[region.parameters.index(origin)] = None
-    return list(found)
-
-
-def _origin(value: Value) -> Value:
-    """The array that updates begin with."""
-    while isinstance(value, Result):
-        op = value.op
-        memory = op.definition.memory
-        if memory.writes is not None and memory.writes.base is not None:
-            value = op.operands[memory.writes.base]
-        elif memory.has_branches and branch_origins(op, op.results.index(value)):
-            value = op.operands[1 + branch_origins(op, op.results.index(value))[0]]
-        elif (place := _carried_operand(op, value)) is not None:
-            value = op.operands[place]
-        else:
-            break
-    return value
-
-
-def _carried_operand(op: Op, result: Value) -> int | None:
-    """The operand from which a loop carries a result, if it does."""
-    _, count, first = _carry_of(op)
-    number = op.results.index(result) if count else 0
-    return first + number if number < count else None
-
-
-def _carry_of(op: Op) -> tuple[dict[int, int], int, int]:
-    """What a loop carries: result to parameter of its body, how many, and the first operand."""
-    iteration = op.definition.memory.iteration
-    if iteration is None:
-        return {}, 0, 0
-    first, count = iteration.carried(op)
-    return {number: first + number for number in range(count)}, count, first
 
 
 def _may_overwrite(fusion: Fusion, node: Node, value: Value, target: Value) -> bool:

@@ -13,18 +13,17 @@ from dataclasses import dataclass, field
 
 from weft.compiler.ir.alignment import ALIGNMENT
 from weft.compiler.ir.dims import Size
-from weft.compiler.ir.graph import Op, Result, Value
+from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.index.affine import Loop
-from weft.compiler.ir.index.expression import Ref
 from weft.compiler.loops.arena import Buffer
 from weft.compiler.loops.build_kernels import Kernels
-from weft.compiler.loops.costs import own_cost
 from weft.compiler.loops.estimates import bytes_of
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
-from weft.compiler.loops.kernel import Kernel
+from weft.compiler.loops.kernel import Kernel, computing_cost
 from weft.compiler.loops.kernel_text import kernel_text
 from weft.compiler.loops.memory import ControlPlan, Copy, RegionPlan
 from weft.compiler.loops.parallel import steps_at_once
+from weft.compiler.loops.polling import polls_of
 from weft.compiler.loops.row_fusion import ConsumerChain, rows_name
 from weft.compiler.loops.vectorise import VectorPlan, vectorise
 from weft.compiler.loops.workspace import RoutineBytes, no_bytes, plan_workspace
@@ -86,7 +85,8 @@ class Schedule:
     buffers and `stack_carries` the carries of loops that are on the stack; `chains` what runs row
     by row with a product, and `by_rows` how each such node is described; `parallel` how many steps
     of a loop a thread takes at a time. `workspace` has the bytes that nodes work in beside their
-    arrays, `workspace_bytes` those of the whole program.
+    arrays, `workspace_bytes` those of the whole program. `polls` has the nodes after which it asks
+    whether to stop, see `polling`.
     """
 
     cases: dict[str, KernelCase] = field(default_factory=dict)
@@ -99,6 +99,7 @@ class Schedule:
     parallel: dict[Op, int] = field(default_factory=dict)
     workspace: dict[Node, Size] = field(default_factory=dict)
     workspace_bytes: Size = 0
+    polls: dict[Node, Size] = field(default_factory=dict)
 
 
 def schedule(
@@ -115,6 +116,7 @@ def schedule(
     scheduler.region(plan, is_repeated=False)
     result = scheduler.schedule
     result.workspace, result.workspace_bytes = plan_workspace(plan, kernels, result, routine_bytes)
+    result.polls = polls_of(plan, kernels, result)
     return result
 
 
@@ -167,13 +169,16 @@ class _Scheduler:
             self._call(kernel)
 
     def _call(self, kernel: Kernel) -> KernelCase:
-        text = kernel_text(kernel)
-        case = self.by_text.get(text)
+        case_of = self.schedule.case_of
+        case = case_of.get(kernel.like) if kernel.like is not None else None
+        if case is None:
+            text = kernel_text(kernel)
+            case = self.by_text.get(text)
         if case is None:
             vectors = vectorise(kernel, self.vector_bits)
             case = KernelCase(f"kernel{len(self.by_text)}", kernel, vectors)
             self.by_text[text] = self.schedule.cases[case.name] = case
-        self.schedule.case_of[kernel] = case
+        case_of[kernel] = case
         return case
 
     def _fits(self, kernel: Kernel) -> bool:
@@ -264,12 +269,8 @@ def inline_cost(kernel: Kernel, limits: InlineLimits) -> int | None:
     steps = math.prod(int(size) for size in sizes if isinstance(size, int))
     if not 0 < steps <= limits.steps or steps * kernel.weight > limits.cost_of_kernel:
         return None
-    longest = max((_cost(ref) for ref in kernel.entries), default=0)
+    longest = max((computing_cost(entry) for entry in kernel.entries.values()), default=0)
     return steps * kernel.weight if steps * longest <= limits.cost_of_one_op else None
-
-
-def _cost(ref: Ref) -> int:
-    return own_cost(ref.value.op) if isinstance(ref.value, Result) else 0
 
 
 def _is_handed(body: RegionPlan, op: Op, number: int) -> bool:

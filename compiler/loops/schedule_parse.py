@@ -89,7 +89,10 @@ class ScheduleReader:
         if reader.accept(r"works in\b"):
             self.schedule.workspace[node] = reader.read_size()
             return
-        reader.expect(r"feeds\b", "'runs', 'feeds' or 'works in'")
+        if reader.accept(r"polls after\b"):
+            self.schedule.polls[node] = reader.read_size()
+            return
+        reader.expect(r"feeds\b", "'runs', 'feeds', 'polls after' or 'works in'")
         rows, parts = self.names.rows()
         if not isinstance(node, OpaqueNode):
             reader.fail("only an op feeds rows to others", start)

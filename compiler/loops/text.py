@@ -254,7 +254,6 @@ class _Writer:
             yield from self._kernel(kernel, copies[copy])
 
     def _kernel(self, kernel: Kernel, subject: str) -> Iterator[str]:
-        inside = ExpressionText(self.names, kernel)
         offsets = kernel.offsets or (0,) * len(kernel.arrays)
         arrays = [
             f"p{number} = {self._storage(storage)}{f' + {offset}' if offset else ''}"
@@ -264,11 +263,13 @@ class _Writer:
             )
         ]
         passed = [f"a{n} = {self._value(value)}" for n, value in enumerate(kernel.arguments)]
+        head = f"{self.names.kernels[kernel]} of {subject} ({', '.join([*arrays, *passed])})"
+        if kernel.like is not None:
+            yield f"{head} like {self.names.kernels[kernel.like]}"
+            return
         order = " in order" if kernel.in_order else ""
-        yield (
-            f"{self.names.kernels[kernel]} of {subject} ({', '.join([*arrays, *passed])})"
-            f" weight {kernel.weight}{order} {{"
-        )
+        yield f"{head} weight {kernel.weight}{order} {{"
+        inside = ExpressionText(self.names, kernel)
         own = self.names.own_loops[kernel]
         if own:
             yield f"loops {', '.join([self._declared(loop) for loop in own])}"
@@ -335,6 +336,8 @@ class _Writer:
             yield f"parallel {self._op(op)} by {grain}"
         for node, bytes in schedule.workspace.items():
             yield f"{names.nodes[node]} works in {bytes}"
+        for node, work in schedule.polls.items():
+            yield f"{names.nodes[node]} polls after {work}"
         if schedule.workspace_bytes != 0:
             yield f"workspace {schedule.workspace_bytes}"
 

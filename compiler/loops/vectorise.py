@@ -7,7 +7,9 @@ from typing import Final
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.index.affine import Index, Loop
-from weft.compiler.loops.kernel import Entry, Kernel, Load, Stage
+from weft.compiler.ir.index.expression import Apply, Literal
+from weft.compiler.loops.costs import own_cost
+from weft.compiler.loops.kernel import Argument, Entry, Kernel, Load, Stage, Write
 from weft.compiler.loops.reduction_tiling import ReductionPlan, tile_reduction
 from weft.compiler.record import record
 
@@ -25,6 +27,7 @@ class VectorLimits:
     tile_block: int = 128  # the same where lanes read far apart
     tile: int = 16  # steps of a tiled loop in a tile
     light: int = 12  # additions of a kernel that is worth a register transpose
+    inline_lanes: tuple[int, ...] = (4, 8)  # steps that are written in line as one vector
 
 
 LIMITS: Final = VectorLimits()
@@ -77,6 +80,36 @@ def vectorise(kernel: Kernel, vector_bits: int) -> VectorPlan:
     vector = chosen if chosen is not None else along.get(hot)
     tiling = tile_reduction(kernel, vector if lanes else None, lanes)
     return VectorPlan(along, chosen, lanes, block, tile, squares, tiling)
+
+
+def inline_lanes(kernel: Kernel) -> Loop | None:
+    """The loop whose steps are the lanes of one vector, in a kernel that is written in line: all
+    that it reads and writes lies in order along it, and its ops are as cheap in lanes as one by
+    one. None: its steps are written one after the other.
+    """
+    loop = kernel.outer[-1] if kernel.outer else None
+    if loop is None or loop.size not in LIMITS.inline_lanes or kernel.inner:
+        return None
+    writes = [write for stage in kernel.stages for write in stage.writes]
+    sources = [entry.source for entry in kernel.entries.values()]
+    is_plain = all(
+        isinstance(source, Load | Argument | Literal)
+        or isinstance(source, Apply)
+        and own_cost(source.op) <= 1
+        for source in sources
+    )
+    reads = [source for source in sources if isinstance(source, Load)]
+    accesses: list[Load | Write] = [*reads, *writes]
+    if not is_plain or any(each.dtype.is_complex or each.dtype.bits < 32 for each in accesses):
+        return None
+    if any(each.guards or each.position.extras for each in accesses):
+        return None
+    in_order = all(read.position.factor(loop) in (0, 1) for read in reads)
+    return loop if in_order and all(_is_set(write, loop) for write in writes) else None
+
+
+def _is_set(write: Write, loop: Loop) -> bool:
+    return write.kind == "set" and write.position.factor(loop) == 1
 
 
 def crosses(entry: Entry, along: Loop, tile: Loop) -> bool:

@@ -60,6 +60,8 @@ def _verify_kernel(kernel: Kernel, known: set[Buffer], strided: set[object]) -> 
         is_slot = isinstance(storage, tuple) and storage[0] == "slot"
         if not is_slot and storage not in known:
             raise Fault("has an array that is not in the plan of its region", kernel)
+    if kernel.like is not None and not _is_like(kernel, kernel.like):
+        raise Fault("is not like the kernel whose nest it has", kernel)
     _verify_entries(kernel)
     reduced: list[Ref] = []
     for stage in kernel.stages:
@@ -69,6 +71,14 @@ def _verify_kernel(kernel: Kernel, known: set[Buffer], strided: set[object]) -> 
     if sorted(map(id, reduced)) != sorted(map(id, wanted)):
         raise Fault("does not reduce each of its reductions in one stage", kernel)
     _verify_positions(kernel, strided)
+
+
+def _is_like(kernel: Kernel, other: Kernel) -> bool:
+    """Whether a kernel has all of another one but its arrays and numbers."""
+    nests = [(k.outer, k.entries, k.stages, k.weight, k.in_order) for k in (kernel, other)]
+    written = [[is_written for _, is_written in k.arrays] for k in (kernel, other)]
+    types = [[value.type for value in k.arguments] for k in (kernel, other)]
+    return other.like is None and all(one == two for one, two in (nests, written, types))
 
 
 def _verify_entries(kernel: Kernel) -> None:

@@ -15,6 +15,7 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.errors import LoweringError, WeftError
 from weft.compiler.ir.graph import Graph, Op
 from weft.compiler.ir.opdef import Trait
+from weft.compiler.ir.stages import LOWERING, stage
 from weft.compiler.loops.pipeline import LoopReport, lower_to_loops
 from weft.compiler.loops.program import LoopProgram
 from weft.compiler.loops.workspace import RoutineBytes, call_key, measured
@@ -38,10 +39,11 @@ def loops(
     *,
     products: Products | None = None,
     verify: bool = False,
+    is_dumped: bool = True,
 ) -> tuple[LoopProgram, LoopReport]:
     """The graph as a loop program for this machine. `strides` tells how parameters lie in memory
     that are not row-major; `donated` which results may be written over which parameters; `products`
-    how matrices are to be multiplied.
+    how matrices are to be multiplied. `is_dumped` says whether WEFT_DUMP gets to see it.
     """
     from weft.compiler.lower.llvm.target import host
 
@@ -54,6 +56,7 @@ def loops(
         donated,
         routine_bytes=routine_bytes(target, products),
         verify=verify,
+        is_dumped=is_dumped,
     )
 
 
@@ -91,16 +94,27 @@ def lower(
     `products` tells how matrices are to be multiplied; `most_parts` how many texts the code may be
     divided into; a timed program counts the time of each node.
     """
-    from weft.compiler.lower.llvm import linkage
     from weft.compiler.lower.llvm.program.module import emit_program
 
     try:
-        code = emit_program(program, target, is_timed=is_timed, products=products)
+        with stage(LOWERING):
+            code = emit_program(program, target, is_timed=is_timed, products=products)
+            texts = code.module.texts(most_parts)
     except LoweringError as error:
         raise explained(error, "cpu") from None
+    objects = compile_texts(texts)
+    with stage(LOWERING):
+        native = _native(program, code, objects)
+        return Artifact(program.graph.name, "cpu", signature_of(program.graph), None, native), code
+
+
+def _native(program: LoopProgram, code: ProgramCode, objects: Sequence[bytes]) -> Native:
+    """What the runtime is told of a program's code."""
+    from weft.compiler.lower.llvm import linkage
+
     graph = program.graph
-    native = Native(
-        code=tuple(compile_texts(code.module.texts(most_parts))),
+    return Native(
+        code=tuple(objects),
         constants=tuple(np.ascontiguousarray(c.array) for c in code.constants),
         symbols=tuple(code.symbols),
         strides=tuple(
@@ -119,7 +133,6 @@ def lower(
         is_long=code.has_parallel_code or _has_loops(graph) or bool(code.routines),
         measured=tuple(code.measured),
     )
-    return Artifact(graph.name, "cpu", signature_of(graph), None, native), code
 
 
 def _has_loops(graph: Graph) -> bool:

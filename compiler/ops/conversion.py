@@ -16,7 +16,7 @@ from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.rules import Maybe
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import helpers, index_maps
-from weft.compiler.ops.common import ANY, REAL, elementwise_shape, same_dtype
+from weft.compiler.ops.common import ANY, FLOAT, REAL, elementwise_shape, same_dtype
 from weft.compiler.ops.elementwise import flat, unary
 from weft.compiler.ops.precision import Array
 from weft.compiler.ops.primitives import ops
@@ -221,6 +221,15 @@ fence = OpDef(
     memory=Memory(stored=lambda op: not op.attributes["fuse"]),
 )
 
+rounded = unary(
+    "rounded",
+    "x itself, rounded to its dtype: it is no product any more that could join a sum.",
+    kinds=FLOAT,
+    reference=_identity,
+    jvp=_pass_on,
+    transpose=lambda op, cotangents, linear: cotangents,
+)
+
 OPS: Final = (
     cast,
     bitcast,
@@ -231,4 +240,5 @@ OPS: Final = (
     stop_gradient,
     probe,
     fence,
+    rounded,
 )

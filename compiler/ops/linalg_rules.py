@@ -1,8 +1,8 @@
 """Derivative and batching rules of the matrix factorisations and solves in `linalg`.
 
-cholesky and eigh are functions of a Hermitian matrix, of which they happen to read one triangle: a
-tangent counts by its Hermitian part (da + da^H) / 2, so that gradients come out Hermitian and a
-step along one keeps the matrix so. A tangent of one triangle alone counts half.
+cholesky and eigh read the lower triangle, and their derivatives are those of what they compute: a
+tangent counts by the Hermitian matrix that its lower triangle describes, and gradients are in that
+triangle, an element below the diagonal counting for its mirror image too.
 
 Vectors of equal eigenvalues or singular values are not differentiable: any rotation among them is
 as good. Their rates of rotation into each other are taken as 0 wherever the values are as near as
@@ -61,7 +61,7 @@ def cholesky_jvp(op: Op, tangents: Sequence[Maybe]) -> Value:
     """dL = L phi(L^-1 da L^-H), where phi keeps the lower triangle and half of the diagonal."""
     (root,) = op.results
     conjugate = root.type.dtype.is_complex
-    inner = ops.triangular_solve(root, _only(tangents), lower=True)
+    inner = ops.triangular_solve(root, _hermitian(_only(tangents)), lower=True)
     inner = ops.triangular_solve(
         root, inner, lower=True, transpose=True, conjugate=conjugate, left_side=False
     )
@@ -188,7 +188,7 @@ def eigh_jvp(op: Op, tangents: Sequence[Maybe]) -> list[Maybe]:
     """
     w, v = op.results
     sizes = v.type.shape
-    moved = _matmul(_only(tangents), v)
+    moved = _matmul(_hermitian(_only(tangents)), v)
     turn = _plus_adjoint(_matmul(_conjugate(v), moved, turn_left=True))
     gaps = ops.sub(_per_column(w, sizes), _per_row(w, sizes))
     rates = _safe_reciprocal(gaps, _negligible(w), 0.5)
@@ -321,6 +321,14 @@ def _as_dtype_of(value: Value, like: Value) -> Value:
 def _plus_adjoint(matrices: Value) -> Value:
     """M + M^H, twice the Hermitian part."""
     return ops.add(matrices, _conjugate(_transposed(matrices)))
+
+
+def _hermitian(matrices: Value) -> Value:
+    """The Hermitian matrices that lower triangles describe."""
+    row, column = _positions(matrices)
+    below = _keep(ops.gt(row, column), matrices)
+    diagonal = _as_dtype_of(_real(matrices), matrices)
+    return ops.add(_plus_adjoint(below), _keep(ops.eq(row, column), diagonal))
 
 
 def _positions(matrices: Value) -> tuple[Value, Value]:

@@ -77,11 +77,16 @@ def as_pass(given: PassLike) -> Pass:
         return given
     if isinstance(given, Rule):
         rules = (given,)
-        return Pass(given.name, lambda graph, fired: apply_rules(graph, rules, fired), "a rule")
+        return Pass(
+            given.name,
+            lambda graph, fired: apply_rules(graph, rules, fired),
+            "a rule",
+            is_given=True,
+        )
     if not callable(given):
         raise ArgumentError(f"{given!r} is no pass; give a function from graph to graph, or a rule")
     name = getattr(given, "__name__", type(given).__name__)
-    return Pass(name, _counting(given), "given by the user")
+    return Pass(name, _counting(given), "given by the user", is_given=True)
 
 
 def _counting(function: Callable[..., Graph]) -> Run:

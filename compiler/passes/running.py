@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import field
 
+from weft.compiler.ir.ambient import InForce
 from weft.compiler.ir.errors import ArgumentError
 from weft.compiler.ir.graph import Graph
+from weft.compiler.ir.stages import PASS, stage
 from weft.compiler.record import record
 
 Run = Callable[[Graph, "Counter[str]"], Graph]
@@ -23,13 +25,15 @@ Run = Callable[[Graph, "Counter[str]"], Graph]
 @record
 class Pass:
     """A named step of the pipeline; `run(graph, fired)` counts what it did in `fired`. A last one
-    runs once, when the others have come to rest.
+    runs once, when the others have come to rest. What one that was `given` by the user raises is
+    the user's; of others it is a fault of the compiler.
     """
 
     name: str
     run: Run
     reason: str
     is_last: bool = False
+    is_given: bool = False
 
 
 def named(run: Run, reason: str, *, is_last: bool = False) -> Pass:
@@ -89,10 +93,11 @@ def run_pass(item: Pass, graph: Graph, number: int, before: int) -> tuple[Graph,
     """The graph after a pass, and what it did, as a step of this round."""
     fired: Counter[str] = Counter()
     started = time.perf_counter()
-    made = item.run(graph, fired)
+    with nullcontext() if item.is_given else stage(PASS, item.name, graph):
+        made = item.run(graph, fired)
+        if not isinstance(made, Graph):
+            raise ArgumentError(f"the pass {item.name} returned {made!r} instead of a graph")
     seconds = time.perf_counter() - started
-    if not isinstance(made, Graph):
-        raise ArgumentError(f"the pass {item.name} returned {made!r} instead of a graph")
     changed = made is not graph
     after = count_ops(made) if changed else before
     return made, Step(item.name, number, before, after, seconds, changed, dict(fired))
@@ -106,15 +111,9 @@ def count_ops(graph: Graph) -> int:
 _recorded: ContextVar[list[Step] | None] = ContextVar("weft_recorded_steps", default=None)
 
 
-@contextmanager
-def recording() -> Iterator[list[Step]]:
+def recording() -> InForce[list[Step]]:
     """Collect the steps of passes that run outside of `optimise`, before derivatives are made."""
-    steps: list[Step] = []
-    token = _recorded.set(steps)
-    try:
-        yield steps
-    finally:
-        _recorded.reset(token)
+    return InForce(_recorded, [])
 
 
 def record_step(step: Step) -> None:

@@ -9,14 +9,13 @@ not.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from weft.compiler.ir.ambient import active
+from weft.compiler.ir.ambient import InForce, active
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import VerifyError
 from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
@@ -98,14 +97,9 @@ class PatternBuilder:
         nodes = tuple([_as_pattern(operand) for operand in operands])
         return (Application(definition, nodes, attributes or {}),)
 
-    @contextmanager
-    def active(self) -> Iterator[PatternBuilder]:
+    def active(self) -> InForce[PatternBuilder]:
         """Put this builder in force."""
-        token = active.set(self)
-        try:
-            yield self
-        finally:
-            active.reset(token)
+        return InForce(active, self)
 
 
 def literal(value: Number) -> Value:

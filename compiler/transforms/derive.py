@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.errors import TraceError
-from weft.compiler.ir.graph import Op, Region, Value
+from weft.compiler.ir.graph import Graph, Op, Region, Value
 from weft.compiler.ir.rules import DerivedRegion, SplitRegion, Transforms
+from weft.compiler.ir.stages import BATCHING, DERIVATIVE, stage
 from weft.compiler.ops.helpers import accumulate, zeros
 from weft.compiler.transforms.batch import batch_region
 from weft.compiler.transforms.forward import jvp_region
@@ -33,7 +34,9 @@ class _Transforms:
             return _Transforms({})._once(transform, region, *options)
         key = transform, region, options
         if key not in self._known:
-            self._known[key] = transform(region, *options, self)
+            of = BATCHING if transform is batch_region else DERIVATIVE
+            with stage(of, graph=Graph(of.name, region)):
+                self._known[key] = transform(region, *options, self)
         derived: T = self._known[key]
         return derived
 
@@ -46,7 +49,8 @@ class _Transforms:
     def recompute(
         self, region: Region, tangents: Sequence[bool], keep: Callable[[Op], bool]
     ) -> SplitRegion:
-        return recompute_region(region, tangents, keep, self)
+        with stage(DERIVATIVE, graph=Graph(DERIVATIVE.name, region)):
+            return recompute_region(region, tangents, keep, self)
 
     def transpose(
         self, region: Region, linear: Sequence[bool], cotangents: Sequence[bool]
@@ -54,7 +58,8 @@ class _Transforms:
         return self._once(transpose_region, region, tuple(linear), tuple(cotangents))
 
     def prune(self, region: Region, keep: Sequence[bool]) -> Region:
-        return prune_region(region, keep)
+        with stage(DERIVATIVE, graph=Graph(DERIVATIVE.name, region)):
+            return prune_region(region, keep)
 
     def batch(
         self, region: Region, batched: Sequence[bool], size: Size, keep: Sequence[bool]
@@ -72,6 +77,13 @@ def vjp(
 
     The cotangents of the values that `probes` name follow those of the parameters.
     """
+    with stage(DERIVATIVE, graph=Graph(DERIVATIVE.name, region)):
+        return _vjp(region, marked, cotangents, probes)
+
+
+def _vjp(
+    region: Region, marked: Sequence[bool], cotangents: Sequence[bool], probes: Sequence[str]
+) -> Region:
     region = prune_region(region)
     probe_ops = [_find_probe(region, name) for name in probes]
     rules = _Transforms({})

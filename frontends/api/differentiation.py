@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from weft.compiler.ir.ambient import sealed
 from weft.compiler.ir.errors import ArgumentError, DTypeError, ShapeError
 from weft.compiler.ir.graph import Region
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops.helpers import zeros
 from weft.compiler.transforms import derive
+from weft.frontends.driver.failures import reported
 from weft.frontends.eager.anywhere import start_trace
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc
 from weft.frontends.regions.closures import (
@@ -36,6 +38,8 @@ from weft.frontends.tracing.caller import caller_location
 from weft.frontends.tracing.trace import find_trace
 
 
+@sealed
+@reported
 def differentiate(
     function: Callable[..., Any],
     args: Sequence[Any],
@@ -218,6 +222,8 @@ def _gradient_tree(
 # --- vjp, jvp, linearize --------------------------------------------------------------------------
 
 
+@sealed
+@reported
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """(value, pull): `pull(cotangents)` gives the cotangents of the arguments, a tuple as long as
     they are.
@@ -241,6 +247,8 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
     types = [result.type for result in closure.region.results[:n_value]]
     value_tree = closure.out_tree.children()[0] if has_aux else closure.out_tree
 
+    @sealed
+    @reported
     def pull(cotangents: Any) -> Any:
         leaves = _check_structure(cotangents, value_tree, types, "cotangent", function)
         has = linearised.has[:n_value]
@@ -275,6 +283,8 @@ def _split_aux(
     return closure, closure.out_tree.children()[1]
 
 
+@sealed
+@reported
 def jvp(
     function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[Any, Any]:
@@ -299,6 +309,8 @@ def jvp(
     return value, _tangent_tree(closure.out_tree, results[:count], out_tangents)
 
 
+@sealed
+@reported
 def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """(value, push): `push(*tangents)` is the derivative along tangents, the value not computed
     again.
@@ -311,6 +323,8 @@ def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callabl
     )
     results = apply_region(linearised.known, [*closure.captured, *arguments.values])
 
+    @sealed
+    @reported
     def push(*tangents: Any) -> Any:
         tangent_leaves = _tangent_leaves(tangents, arguments, function)
         outs = iter(apply_region(linearised.linear, [*results[count:], *tangent_leaves]))
@@ -323,6 +337,8 @@ def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callabl
     return tree.unflatten(closure.out_tree, results[:count]), push
 
 
+@sealed
+@reported
 def linear_transpose(function: Callable[..., Any], *examples: Any) -> Callable[..., Any]:
     """The transpose of a linear function of arguments like the examples (arrays or specs).
 
@@ -333,6 +349,8 @@ def linear_transpose(function: Callable[..., Any], *examples: Any) -> Callable[.
     arguments, marked, closure = _prepare(function, examples)
     types = [result.type for result in closure.region.results]
 
+    @sealed
+    @reported
     def transposed(cotangents: Any) -> Any:
         leaves = _check_structure(cotangents, closure.out_tree, types, "cotangent", function)
         linear = [False] * closure.n_captured + marked

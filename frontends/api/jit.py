@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from textwrap import indent
 from types import MethodType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.compiler.ir.errors import CompilerError
 from weft.frontends.driver.dispatch import Dispatcher, Specialisation
 from weft.frontends.flow.api import with_control_flow
 from weft.frontends.tracing.arguments import Call
@@ -16,7 +20,6 @@ from weft.frontends.tracing.arguments import Call
 if TYPE_CHECKING:
     from weft.compiler.ir.graph import Graph
     from weft.compiler.passes.pipeline import PassLike
-    from weft.frontends.driver.cpu_program import CpuProgram
     from weft.frontends.inspect.profile import Profile
     from weft.frontends.inspect.report import Lowered, Memory
     from weft.frontends.tracing.function import TracedFunction
@@ -28,6 +31,8 @@ class CompiledFunction(Dispatcher):
     Calls with NumPy arrays and numbers return NumPy arrays. `trace` gives the graph, `explain` a
     report, `passes` what passes did to it.
     """
+
+    _recipe: dict[str, Any]  # what `jit` was given
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The program for these arguments, for reading: its loops, kernels, LLVM text, assembly."""
@@ -41,8 +46,8 @@ class CompiledFunction(Dispatcher):
         from weft.frontends.inspect.report import memory_of
 
         item = self._specialise(self.signature.take_apart(args, kwargs))
-        code, program = self._code(item), cast("CpuProgram", item.program)
-        return memory_of(item.graph, code, program.measured_bytes, self._threads)
+        code = self._code(item)
+        return memory_of(item.graph, code, item.program.measured_bytes, self._threads)
 
     def profile(self, *args: Any, calls: int = 5, **kwargs: Any) -> Profile:
         """Where the time of a call with these arguments goes: kernel by kernel, the longest first.
@@ -77,6 +82,8 @@ class CompiledFunction(Dispatcher):
         note = (
             f"the backend {self.backend} keeps nothing" if item.entry is None else item.entry.note
         )
+        if item.program.failure is not None:
+            note = "nothing is kept of what failed to compile"
         return f"{self.signature.name}({types}): {note or 'not compiled yet'}"
 
     def why_nan(self, *args: Any, **kwargs: Any) -> str:
@@ -108,9 +115,17 @@ class CompiledFunction(Dispatcher):
 
         lines = summary(item.traced.graph, self.backend)
         if self.backend == "cpu":
-            program = cast("CpuProgram", item.program)
-            lines += explanation(self._code(item), program.measured_bytes)
-        return "\n".join(lines)
+            with suppress(CompilerError):
+                lines += explanation(self._code(item), item.program.measured_bytes)
+        return "\n".join([*lines, *self._failed(item)])
+
+    def _failed(self, item: Specialisation) -> list[str]:
+        """Lines on why there is no native code, if the compiler failed."""
+        failure = item.program.failure
+        if failure is None:
+            return []
+        instead = "raise this" if self._is_strict else "run on the reference evaluator"
+        return [f"  it failed to compile, so calls {instead}:", indent(str(failure), "  ")]
 
     def passes(self) -> str:
         """A report on what passes and the steps to the loop program did to every compiled version;
@@ -120,10 +135,12 @@ class CompiledFunction(Dispatcher):
             return f"{self.signature.name} has not been compiled yet: call it first."
         lines: list[str] = []
         for item in self._cache.values():
-            lines.append(str(item.report or f"{self.signature.name}: no passes ran"))
-            loops = getattr(item.program, "report", None)  # the reference evaluator has none
-            if loops is not None:
-                lines.append(str(loops))
+            failed = self._failed(item)
+            report = None if failed else item.report
+            lines.append(str(report or f"{self.signature.name}: no passes ran"))
+            if item.program.report is not None:
+                lines.append(str(item.program.report))
+            lines += failed
         return "\n".join(lines)
 
     def _trace(self, call: Call) -> TracedFunction:
@@ -131,6 +148,17 @@ class CompiledFunction(Dispatcher):
         from weft.frontends.tracing.function import trace_call
 
         return trace_call(self.function, self.signature.name, call, start_trace())
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By name where its module has it, as for functions; else by the function and the options.
+        Compiled versions are made anew.
+        """
+        wrapper: Any = self
+        name = str(wrapper.__qualname__)
+        held: Any = sys.modules.get(self.__module__)
+        for part in name.split("."):
+            held = getattr(held, part, None)
+        return name if held is self else (_restored, (self._recipe,))
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -148,11 +176,12 @@ def jit(
     specs: Sequence[Any] | None = None,
     passes: Sequence[PassLike] | None = None,
     optimise: bool | None = None,
-    donate: int | Iterable[int] = (),
+    donate: int | str | Iterable[int | str] = (),
     tiered: bool = False,
     threads: int | None = None,
     products: str = "auto",
     control_flow: bool = False,
+    check: str = "warn",
 ) -> Any:
     """Compile a function of arrays; usable as a decorator, with or without options.
 
@@ -160,13 +189,16 @@ def jit(
     compiled for. `specs` declares the types of the array arguments, so that one version serves all
     values of symbolic sizes. `passes` are your own passes over the traced graph: functions from
     graph to graph, and rules made by `rewrite`; `optimise` says whether the default ones run too
-    (None: on the CPU backend, but not on the reference). `donate` names positional arguments whose
-    arrays may be written over by results. `tiered` runs calls on the reference while native code is
-    made in the background. `threads` limits the threads of each call. `products` says what
-    multiplies matrices of floats: "generated" code, "blas", or "auto": BLAS where `python -m weft
-    tune` measured it to be faster on this machine, else generated code. With `control_flow`,
-    Python's `if`, `while`, `for`, ... on traced values become branches and loops (see
-    `control_flow`).
+    (None: on the CPU backend, but not on the reference). `donate` gives the numbers or names of
+    arguments whose arrays may be written over by results. `tiered` runs calls on the reference
+    while native code is made in the background. `threads` limits the threads of each call.
+    `products` says what multiplies matrices of floats: "generated" code, "blas" (on several
+    threads, on which the last bits depend), or "auto": BLAS where `python -m weft tune` measured it
+    to be faster on this machine. With `control_flow`, Python's `if`, `while`, `for`, ... on traced
+    values become branches and loops (see `control_flow`).
+
+    It is traced again when globals, closures and attributes that it reads have changed; draws,
+    clocks and the like are warned of. `check="strict"` makes them errors, "off" does neither.
 
     >>> import numpy as np, weft as wf
     >>> @wf.jit
@@ -186,9 +218,16 @@ def jit(
         "tiered": tiered,
         "threads": threads,
         "products": products,
+        "check": check,
     }
 
     def compiled(decorated: Callable[..., Any]) -> CompiledFunction:
-        return CompiledFunction(with_control_flow(decorated, control_flow), **options)
+        result = CompiledFunction(with_control_flow(decorated, control_flow), **options)
+        result._recipe = {"function": decorated, "control_flow": control_flow, **options}
+        return result
 
     return compiled if function is None else compiled(function)
+
+
+def _restored(recipe: dict[str, Any]) -> Any:
+    return jit(**recipe)

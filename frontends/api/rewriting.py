@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, overload
 
+from weft.compiler.ir.ambient import sealed
 from weft.compiler.ir.dtypes import f64
 from weft.compiler.ir.edit import without_dead_ops
 from weft.compiler.ir.errors import ArgumentError, WeftError
@@ -112,6 +113,7 @@ class _Sides:
         )
         self._traced: dict[Types, Graph | None] = {}
 
+    @sealed
     def graph(self, types: Types) -> Graph:
         """The function on these types: a graph with the old and the new expression as results, in
         the form that the passes give it.

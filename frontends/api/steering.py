@@ -1,4 +1,5 @@
-"""What users say about fusion: where kernels end, and what is computed where it is read.
+"""What users say about fusion: where kernels end, what is computed where it is read, and which
+products are rounded before they are added.
 
 The compiler chooses well without; `explain()` shows what it chose. These are for the cases where
 the user knows more, such as which values stay in the cache.
@@ -47,6 +48,27 @@ def no_fuse(function: Callable[..., Any]) -> Callable[..., Any]:
         return fence(function(*inner_args, **inner_kwargs))
 
     return fenced
+
+
+@eager
+def rounded(tree_of_arrays: Any) -> Any:
+    """The same arrays, rounded to their dtypes: where a product is added to something, it rounds
+    first, as in NumPy.
+
+    >>> import numpy as np, weft as wf
+    >>> x = np.float64(1 + 2.0**-30)
+    >>> f = wf.jit(lambda x: wf.rounded(x * x) - 1.0)
+    >>> bool(f(x) == x * x - 1.0)
+    True
+    """
+    return tree.map_tree(_rounded, tree_of_arrays)
+
+
+def _rounded(x: Any) -> Any:
+    value = core.lift(x)
+    if not value.type.dtype.is_float:
+        return x
+    return core.wrap(conversion.rounded(value), weak=core.is_weak(x))
 
 
 def _marked(tree_of_arrays: Any, *, fuse: bool) -> Any:

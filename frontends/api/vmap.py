@@ -6,11 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from weft.frontends.driver.failures import reported
 from weft.frontends.eager.anywhere import eager
 from weft.frontends.flow.api import with_control_flow
 from weft.frontends.regions.batching import apply_batched, batched
 
-_apply = eager(apply_batched)
+_apply = reported(eager(apply_batched))
 
 
 def vmap(

@@ -6,13 +6,17 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from weft.runtime import headroom
+
 T = TypeVar("T")
 
 
 class BackgroundCall(Generic[T]):
-    """Starts a call at once; `result` waits for what it returns, or raises what it raised."""
+    """Starts a call at once, if it can; `result` waits for what it returns, or raises what it
+    raised.
+    """
 
-    __slots__ = ("_function", "_thread", "_made", "_failure", "_is_done")
+    __slots__ = ("_function", "_thread", "_made", "_failure", "_is_begun", "_is_done")
 
     _made: T
 
@@ -21,7 +25,19 @@ class BackgroundCall(Generic[T]):
         self._failure: BaseException | None = None
         self._is_done = False
         self._thread = threading.Thread(target=self._run, name="weft later")
-        self._thread.start()
+        self._is_begun = self._start()
+
+    def _start(self) -> bool:
+        """Whether a thread does it: not where address space is limited, of which each would look
+        for what it needs and find the same piece, nor where the system allows no more threads.
+        """
+        if headroom.is_limited():
+            return False
+        try:
+            self._thread.start()
+        except RuntimeError:
+            return False
+        return True
 
     def _run(self) -> None:
         try:
@@ -31,9 +47,10 @@ class BackgroundCall(Generic[T]):
         self._is_done = True
 
     def result(self) -> T:
-        self._thread.join()
+        if self._is_begun:
+            self._thread.join()
         if not self._is_done:
-            self._run()  # in a process that was forked meanwhile, where the thread is no more
+            self._run()  # no thread did, or it is no more, in a process that was forked meanwhile
         if self._failure is not None:
             raise self._failure
         return self._made

@@ -6,28 +6,35 @@ what they need is found in memory, found on disk, or traced and compiled.
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from threading import RLock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from weft.compiler.ir.ambient import active
+from weft.compiler.ir.ambient import active, sealed
 from weft.compiler.ir.dtypes import DType
-from weft.compiler.ir.errors import ArgumentError
+from weft.compiler.ir.errors import ArgumentError, CompilerError
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.lower.choice import CHOICES, Products
 from weft.compiler.record import record
-from weft.frontends.driver import machine_code
-from weft.frontends.driver.cache.entry import ProgramEntry, StoredProgram
+from weft.frontends.driver import donation, failures, machine_code
+from weft.frontends.driver.cache.entry import ProgramEntry, has_host_calls
+from weft.frontends.driver.cache.stored import StoredProgram
+from weft.frontends.driver.fallback import Fallback, forget_frames
+from weft.frontends.driver.frozen.guard import Guard
+from weft.frontends.driver.frozen.watch import Watch
 from weft.frontends.driver.gc_pause import gc_paused
-from weft.frontends.driver.retrace import donated_results, why_traced
+from weft.frontends.driver.retrace import why_traced
 from weft.frontends.tracing import tree
 from weft.frontends.tracing.arguments import ArgumentLeaf, Call, FunctionSignature, describe_leaf
+from weft.runtime.forking import fork_lock
+from weft.runtime.headroom import out_of_memory_is_memory_error
+from weft.runtime.program import Program
 from weft.runtime.stub import MISS
 from weft.runtime.threads import limited, limiting
 
@@ -39,19 +46,26 @@ if TYPE_CHECKING:
     from weft.compiler.passes.pipeline import PassLike
     from weft.compiler.passes.running import Pass, Report, Step
     from weft.frontends.driver.cpu_program import CpuProgram
+    from weft.frontends.driver.frozen.dependencies import Dependencies
+    from weft.frontends.driver.tiers import Tiered
     from weft.frontends.tracing.function import TracedFunction
     from weft.frontends.tracing.trace import Trace
 
 BACKENDS: Final = ("cpu", "reference")
 CACHE_SIZE: Final = 256
+MOST_REASONS: Final = 1024  # for new versions that are remembered, the latest ones
 MOST_STUBS: Final = 8  # that a call tries one after the other
+MOST_STATES: Final = 4  # of what a trace found outside of its arguments, per kind of arguments
+
+T = TypeVar("T")
 
 
 @record
-class OptimisedTrace:
-    """What tracing gave: the graph as it was traced and after all passes, and what passes did."""
+class OptimisedGraph:
+    """The graph after all passes, what these did, and which results may be written over which
+    parameters.
+    """
 
-    traced: TracedFunction
     graph: Graph
     report: Report | None
     donated: dict[int, int]
@@ -59,12 +73,13 @@ class OptimisedTrace:
 
 class Specialisation:
     """One compiled version of a function: what runs it, and what it was made of. A program that
-    was found on disk is traced only if somebody asks for its graph.
+    was found on disk is traced, and its graph optimised, only if somebody asks for that.
     """
 
     def __init__(
         self,
-        make: Callable[[], OptimisedTrace],
+        trace: Callable[[], tuple[TracedFunction, list[Step]]],
+        optimise: Callable[[Graph, list[Step]], OptimisedGraph],
         reason: str,
         entry: ProgramEntry | None,
         products: Products,
@@ -72,21 +87,40 @@ class Specialisation:
         self.reason = reason
         self.entry = entry
         self.products = products
-        self.program: Callable[[Sequence[Any]], list[Any]]
+        self.is_stored = False
+        self.guard: Guard
+        self.calls_back = False
+        self.program: Fallback | Tiered
         self.parameters: tuple[ArrayType, ...]
         self.out_tree: tree.TreeDef
-        self._make = make
-        self._optimised: OptimisedTrace | None = None
+        self._trace = trace
+        self._optimise = optimise
+        self._traced: tuple[TracedFunction, list[Step]] | None = None
+        self._optimised: OptimisedGraph | None = None
 
     @property
-    def optimised(self) -> OptimisedTrace:
-        if self._optimised is None:
-            self._optimised = self._make()
-        return self._optimised
-
-    @property
+    @sealed
     def traced(self) -> TracedFunction:
-        return self.optimised.traced
+        if self._traced is None:
+            self._traced = self._trace()
+        return self._traced[0]
+
+    def is_like(self, other: Specialisation) -> bool:
+        """Whether both were traced, and to the same graph."""
+        if self._traced is None or other._traced is None:
+            return False
+        mine, theirs = self.traced, other.traced
+        same = mine.out_tree == theirs.out_tree
+        return same and mine.graph.content_hash() == theirs.graph.content_hash()
+
+    @property
+    @sealed
+    def optimised(self) -> OptimisedGraph:
+        if self._optimised is None:
+            graph = self.traced.graph
+            assert self._traced is not None
+            self._optimised = self._optimise(graph, self._traced[1])
+        return self._optimised
 
     @property
     def graph(self) -> Graph:
@@ -112,10 +146,11 @@ class Dispatcher:
         specs: Sequence[Any] | None,
         passes: Sequence[PassLike] | None = None,
         optimise: bool | None = None,
-        donate: int | Iterable[int] = (),
+        donate: int | str | Iterable[int | str] = (),
         tiered: bool = False,
         threads: int | None = None,
         products: str = "auto",
+        check: str = "warn",
     ) -> None:
         if backend not in BACKENDS:
             raise ArgumentError(f"there is no backend {backend!r}; there is {', '.join(BACKENDS)}")
@@ -128,27 +163,31 @@ class Dispatcher:
         self._column = _column(self._passes, self._optimise) if self._passes else None
         self.signature = FunctionSignature(function, static_argnums, static_argnames)
         self._specs = None if specs is None else self._spec_types(specs)
-        self._donate = (donate,) if isinstance(donate, int) else tuple(donate)
+        self._donate = donation.donated_parameters(donate, self.signature)
         self._tiered = tiered
         self._threads = threads
         self._products = products
+        self._watch = Watch(function, self.signature.name, check)
         self._cache: OrderedDict[Any, Specialisation] = OrderedDict()
-        self._reasons: list[str] = []
+        self._failures: dict[Any, CompilerError] = {}
+        self._states: dict[Any, tuple[str, ...]] = {}  # per kind of arguments, the latest first
+        self._reasons: deque[str] = deque(maxlen=MOST_REASONS)
         self._stubs: tuple[Callable[..., Any], ...] = ()
+        self._keyword_stubs: tuple[Callable[..., Any], ...] = ()
         self._flat_stubs: tuple[tuple[tree.TreeDef, Callable[..., Any], tree.TreeDef], ...] = ()
         self._stub_kinds: tuple[Any, ...] = ()
-        self._lock = RLock()
+        self._lock = fork_lock()
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         trace = _trace_in_force()
-        if trace is None and not kwargs:
-            for stub in self._stubs:
-                result = stub(*args)
+        if trace is None:
+            for stub in self._keyword_stubs if kwargs else self._stubs:
+                result = stub(*args, **kwargs)
                 if result is not MISS:
                     return result
             if self._flat_stubs:
-                result = self._call_flat(args)
+                result = self._call_flat(args, kwargs)
                 if result is not MISS:
                     return result
         call = self.signature.take_apart(args, kwargs)
@@ -156,11 +195,11 @@ class Dispatcher:
             return self._call_traced(call, trace)
         return self._call_slowly(call)
 
-    def _call_flat(self, args: tuple[Any, ...]) -> Any:
-        """A call whose arguments Python takes apart, such as dataclasses, and native code takes
+    def _call_flat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call whose arguments Python takes apart, such as ordered dicts, and native code takes
         from there.
         """
-        leaves, treedef = tree.flatten((args, {}))
+        leaves, treedef = tree.flatten((args, kwargs))
         for known, stub, out_tree in self._flat_stubs:
             if known == treedef:
                 results = stub(*leaves)
@@ -168,18 +207,23 @@ class Dispatcher:
                     return tree.unflatten(out_tree, results)
         return MISS
 
+    @sealed
     def _call_slowly(self, call: Call) -> Any:
         """The way of calls that no stub serves: the first of a kind, and unusual ones."""
+        donated = donation.donated_arguments(call, self._donate)
         with gc_paused():
             specialisation = self._specialise(call)
             arrays = self._arrays(specialisation, call)
-            program = specialisation.program
-            prepared = getattr(program, "prepared", None)
-            run = functools.partial(program, arrays) if prepared is None else prepared(arrays)
+            if donated:
+                donation.require_apart(call, arrays, donated, self.signature.name)
+            run = specialisation.program.prepared(arrays)
         with limited(self._threads):
             results = run()
+        donation.give_away(call, donated, self.signature.name)
         with gc_paused():
-            self._add_stub(specialisation, call)
+            if specialisation.calls_back:
+                specialisation.guard = self._watch.after_run(specialisation.guard)
+            self._add_stub(specialisation, call, arrays, donated)
         return tree.unflatten(specialisation.out_tree, results)
 
     def _arrays(self, specialisation: Specialisation, call: Call) -> list[Any]:
@@ -189,28 +233,39 @@ class Dispatcher:
             for value, leaf, type in zip(call.values, call.leaves, types, strict=True)
         ]
 
-    def _add_stub(self, specialisation: Specialisation, call: Call) -> None:
+    def _add_stub(
+        self,
+        specialisation: Specialisation,
+        call: Call,
+        arrays: Sequence[Any],
+        donated: Sequence[int],
+    ) -> None:
         """Let calls like this one go straight to native code from now on."""
-        make = getattr(specialisation.program, "stub", None)
-        kind = (specialisation, call.treedef, tuple(map(type, call.values)))
-        # One that is there already did not take the arrays as they lie in memory.
-        if make is None or kind in self._stub_kinds:
+        program = specialisation.program
+        if not program.has_code:
             return
-        stub = make(call, specialisation.out_tree)
-        flat = getattr(specialisation.program, "flat_stub", None)
-        if stub is not None:
-            with self._lock:
-                stub = limiting(stub, self._threads)
-                self._stubs = (stub, *self._stubs[: MOST_STUBS - 1])
-                self._stub_kinds = (kind, *self._stub_kinds[: MOST_STUBS - 1])
-        elif flat is not None and not call.static and not call.treedef.children()[1].num_leaves:
-            stub = flat(call)
-            with self._lock:
-                if stub is not None:
-                    stub = limiting(stub, self._threads)
-                    known = (call.treedef, stub, specialisation.out_tree)
-                    self._flat_stubs = (known, *self._flat_stubs[: MOST_STUBS - 1])
-                self._stub_kinds = (kind, *self._stub_kinds[: MOST_STUBS - 1])
+        layout = program.layout(arrays)
+        kind = (specialisation, call.treedef, tuple(map(type, call.values)), layout)
+        if kind in self._stub_kinds:  # the one that is there could not take this call
+            return
+        out_tree = specialisation.out_tree
+        stub = program.stub(call, out_tree, layout, donated)
+        is_flat = stub is None and not call.static
+        if is_flat:
+            stub = program.flat_stub(call, layout, donated)
+        with self._lock:
+            self._stub_kinds = _with_first(kind, self._stub_kinds)
+            if stub is None:
+                return
+            takes_keywords = call.has_keywords and not is_flat
+            stub = specialisation.guard.guarded(limiting(stub, self._threads), takes_keywords)
+            if is_flat:
+                known = (call.treedef, stub, out_tree)
+                self._flat_stubs = _with_first(known, self._flat_stubs)
+            elif takes_keywords:
+                self._keyword_stubs = _with_first(stub, self._keyword_stubs)
+            else:
+                self._stubs = _with_first(stub, self._stubs)
 
     def _spec_types(self, specs: Sequence[Any]) -> list[ArrayType | None]:
         leaves, treedef = tree.flatten(tuple(specs))
@@ -221,54 +276,172 @@ class Dispatcher:
 
     def _specialise(self, call: Call) -> Specialisation:
         call = self._with_specs(call)
-        key = call.key
         with self._lock:
-            known = self._cache.get(key)
+            known = self._known(call.key)
             if known is not None:
-                self._cache.move_to_end(key)
                 return known
-            specialisation = self._compile(call)
-            self._reasons.append(specialisation.reason)
-            self._cache[key] = specialisation
-            if len(self._cache) > CACHE_SIZE:
-                self._cache.popitem(last=False)
-                self._stubs = self._flat_stubs = self._stub_kinds = ()
-            return specialisation
+            now = self._watch.look(call)
+            key = call.key, now.hexdigest()
+            known = self._cache.get(key)
+            if known is None:
+                known = self._compile_once(key, call, now)
+                self._reasons.append(known.reason)
+            else:  # equal values, in other objects
+                known.guard = now.guard()
+                self._forget_stubs()
+            self._keep(call.key, known)
+            return known
 
-    def _compile(self, call: Call) -> Specialisation:
-        reason = why_traced(self.signature.name, call, list(self._cache))
+    def _known(self, key: Any) -> Specialisation | None:
+        """The version for a kind of arguments whose guard holds."""
+        for number, state in enumerate(self._states.get(key, ())):
+            known = self._cache[key, state]
+            if known.guard.verify() if number else known.guard.check():
+                self._cache.move_to_end((key, state))
+                return known
+        return None
+
+    def _keep(self, key: Any, item: Specialisation) -> None:
+        """Put a version first among those of its kind of arguments."""
+        state = item.guard.state
+        states = (state, *[each for each in self._states.get(key, ()) if each != state])
+        for dropped in states[MOST_STATES:]:
+            del self._cache[key, dropped]
+        self._states[key] = states[:MOST_STATES]
+        self._cache[key, state] = item
+        if len(states) > MOST_STATES or any(self._cache[key, s].guard.looks for s in states[1:]):
+            self._forget_stubs()
+        if len(self._cache) > CACHE_SIZE:
+            (other, dropped), _ = self._cache.popitem(last=False)
+            self._states[other] = tuple([s for s in self._states[other] if s != dropped])
+            self._forget_stubs()
+
+    def _forget_stubs(self) -> None:
+        self._stubs = self._keyword_stubs = self._flat_stubs = self._stub_kinds = ()
+
+    def _compile_once(self, key: Any, call: Call, now: Dependencies) -> Specialisation:
+        """A new version, or the failure that this gave before."""
+        if key in self._failures:
+            raise self._failures[key].with_traceback(None)
+        try:
+            return self._compile(call, now)
+        except CompilerError as failure:
+            self._remember(key, failure)
+            raise
+
+    def _remember(self, key: Any, failure: CompilerError) -> None:
+        """A function that cannot be traced, by a fault of the compiler: nothing can answer calls
+        of this kind, so they fail at once from now on. How much of the stack is left is another
+        matter at the next call.
+        """
+        if isinstance(failure.__cause__, RecursionError):
+            return
+        kept = copy.copy(failure)
+        kept.__cause__ = failure.__cause__
+        if not self._is_strict:
+            forget_frames(kept)
+        self._failures[key] = kept
+        if len(self._failures) > CACHE_SIZE:
+            del self._failures[next(iter(self._failures))]
+
+    @property
+    def _is_strict(self) -> bool:
+        """Whether a fault of the compiler is raised, rather than answered by a slower program."""
+        return self._watch.is_strict or failures.is_strict()
+
+    @out_of_memory_is_memory_error
+    def _compile(self, call: Call, now: Dependencies) -> Specialisation:
+        reason = self._why_traced(call, now.guard())
         kind = replace(call, values=())  # so that no array of the user is kept
         products = self._choice()
         entry = self._entry(kind, products) if self.backend == "cpu" else None
-        item = Specialisation(functools.partial(self._make, kind), reason, entry, products)
-        stored = None if entry is None else entry.find()
-        if stored is not None:
+        item = Specialisation(
+            functools.partial(self._traced, kind),
+            functools.partial(self._optimised, kind),
+            reason,
+            entry,
+            products,
+        )
+        known = None if entry is None else entry.find_untraced()
+        if known is not None:
+            stored, item.out_tree = known
+            item.guard = now.guard()
             self._use(item, stored)
             return item
+        item.guard = self._watch.traced(now, kind, lambda: item.traced).guard()
         traced = item.traced
-        if entry is not None:
-            entry.confirm()
+        item.calls_back = has_host_calls(traced.graph)
+        if self._shares_program(item, call):
+            return item
         item.parameters = tuple([p.type for p in traced.graph.parameters])
         item.out_tree = traced.out_tree
-        item.program = _program(self.backend, item, self._tiered)
+        if entry is not None:
+            entry.traced(traced.graph)
+            found = entry.find()
+            if found is not None:
+                entry.keep_untraced(traced.out_tree)
+                self._use(item, found)
+                return item
+        item.program = self._program(item, lambda: _program(self.backend, item))
         return item
 
-    def _make(self, call: Call) -> OptimisedTrace:
+    def _program(self, item: Specialisation, make: Callable[[], Any]) -> Fallback | Tiered:
+        """What runs calls, whatever happens to the compiler."""
+        made = Fallback(
+            make,
+            lambda: item.traced.graph,
+            lambda: self._is_strict,
+            failures.place_of(self.function),
+        )
+        if not self._tiered or item.is_stored:
+            return made
+        from weft.frontends.driver.tiers import Tiered
+
+        return Tiered(made)
+
+    def _shares_program(self, item: Specialisation, call: Call) -> bool:
+        """Take the program of another version where what changed turned out not to matter."""
+        if item.calls_back:
+            return False
+        for state in self._states.get(call.key, ()):
+            other = self._cache[call.key, state]
+            if other.is_like(item):
+                item.program, item.entry = other.program, other.entry
+                item.parameters, item.out_tree = other.parameters, other.out_tree
+                return True
+        return False
+
+    def _why_traced(self, call: Call, now: Guard) -> str:
+        """What is new about a call: its arguments, or what else a trace depends on."""
+        states = self._states.get(call.key)
+        if not states:
+            return why_traced(self.signature.name, call, [key for key, _ in self._cache])
+        before = self._cache[call.key, states[0]].guard
+        differences = before.differences(now)
+        self._watch.changed_late(before)
+        return f"{self.signature.name}: " + "; ".join(differences)
+
+    @failures.reported
+    def _traced(self, call: Call) -> tuple[TracedFunction, list[Step]]:
+        """The graph for a call, and the passes that ran while it was traced."""
         from weft.compiler.passes.running import recording
 
         is_native = self.backend == "cpu" and not self._tiered
         if is_native:
             machine_code.anticipate()
+        with gc_paused(), recording() as steps:
+            traced = self._trace(call)
+        if is_native:
+            machine_code.anticipate(traced.graph)
+        return traced, steps
+
+    def _optimised(self, call: Call, graph: Graph, steps: list[Step]) -> OptimisedGraph:
         if self._column is None:
             self._column = _column((), self._optimise)
         with gc_paused():
-            with recording() as steps:
-                traced = self._trace(call)
-            if is_native:
-                machine_code.anticipate(traced.graph)
-            graph, report = _optimised(traced.graph, self._column, steps)
-        donated = donated_results(graph, call, self._donate) if self._donate else {}
-        return OptimisedTrace(traced, graph, report, donated)
+            graph, report = _optimised(graph, self._column, steps)
+        donated = donation.donated_arguments(call, self._donate)
+        return OptimisedGraph(graph, report, donation.donated_results(graph, donated))
 
     def _trace(self, call: Call) -> TracedFunction:
         """The graph of the function for a call; whoever can trace says how."""
@@ -277,9 +450,7 @@ class Dispatcher:
     def _code(self, item: Specialisation) -> ProgramCode:
         if self.backend != "cpu":
             raise ArgumentError(f"the backend {self.backend} makes no code")
-        program: Any = item.program
-        code: ProgramCode = program.code
-        return code
+        return item.program.code
 
     def _choice(self) -> Products:
         """How products are to be computed, by what is known of this machine now."""
@@ -292,7 +463,8 @@ class Dispatcher:
 
     def _entry(self, call: Call, products: Products) -> ProgramEntry:
         """Where programs for calls of this kind are kept between processes."""
-        options = (self.signature.name, self._optimise, self._donate, products.key)
+        donated = tuple(donation.donated_arguments(call, self._donate))
+        options = (self.signature.name, self._optimise, donated, products.key)
         return ProgramEntry(
             machine_code.disk(), self.function, call, options, refused=_not_kept(self._passes)
         )
@@ -300,10 +472,14 @@ class Dispatcher:
     def _use(self, item: Specialisation, stored: StoredProgram) -> None:
         """Run what was found on disk."""
         item.parameters = stored.artifact.signature.parameters
-        item.out_tree = stored.out_tree
-        program = _native_program(item, stored.donated)
-        program.link(stored.artifact)
-        item.program = program
+        item.is_stored = True
+
+        def linked() -> CpuProgram:
+            program = _native_program(item, stored.donated)
+            program.link(stored.artifact)
+            return program
+
+        item.program = self._program(item, linked)
 
     def _with_specs(self, call: Call) -> Call:
         """The call with declared types in place of those of the arrays that came."""
@@ -342,6 +518,11 @@ class Dispatcher:
         return tree.unflatten(out_tree, [trace.wrap(result) for result in results])
 
 
+def _with_first(new: T, old: tuple[T, ...]) -> tuple[T, ...]:
+    """What is tried one after the other, the latest first."""
+    return (new, *old[: MOST_STUBS - 1])
+
+
 def _trace_in_force() -> Trace | None:
     """The trace that this call is a part of; there is none before the tracer is loaded."""
     if active.get() is None:
@@ -358,21 +539,13 @@ def _not_kept(passes: Sequence[PassLike]) -> str:
     return "WEFT_DUMP asks for every pass" if os.environ.get("WEFT_DUMP") else ""
 
 
-def _program(
-    backend: str, item: Specialisation, tiered: bool
-) -> Callable[[Sequence[Any]], list[Any]]:
+def _program(backend: str, item: Specialisation) -> Program | CpuProgram:
     """The graph on a backend; the native one is loaded only when it is asked for."""
     if backend == "reference":
         from weft.compiler.lower import reference
-        from weft.runtime.program import Program
 
         return Program(reference.lower(item.graph))
-    program = _native_program(item, item.optimised.donated)
-    if not tiered:
-        return program
-    from weft.frontends.driver.tiers import Tiered
-
-    return Tiered(program)
+    return _native_program(item, item.optimised.donated)
 
 
 def _native_program(item: Specialisation, donated: Mapping[int, int]) -> CpuProgram:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
+
+_pausing: Final[dict[object, int]] = {}  # the thread of each pause
 
 
 @contextmanager
@@ -12,10 +17,43 @@ def gc_paused() -> Iterator[None]:
     """Compiling makes very many objects that stay: looking through them again and again for cycles
     took a tenth of the time.
     """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
+    if not gc.isenabled() and not _pausing:  # by the user
+        yield
+        return
+    pause, thread = object(), threading.get_ident()
+    try:  # an interrupt comes after a call: there is none between a change and what undoes it
+        _pausing[pause] = thread
+        gc.disable()
         yield
     finally:
-        if was_enabled:
+        if pause in _pausing:
+            del _pausing[pause]
+        if not _pausing:
             gc.enable()
+
+
+@contextmanager
+def gc_resumed() -> Iterator[None]:
+    """Work inside of a pause that makes much and keeps little."""
+    is_paused = bool(_pausing) and not gc.isenabled()
+    try:
+        if is_paused:
+            gc.enable()
+        yield
+    finally:
+        if is_paused and _pausing:
+            gc.disable()
+
+
+def _in_child() -> None:
+    """Let go of it for the threads that are not there in the child of a fork."""
+    thread = threading.get_ident()
+    others = [pause for pause, other in _pausing.items() if other != thread]
+    for pause in others:
+        del _pausing[pause]
+    if others and not _pausing:
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

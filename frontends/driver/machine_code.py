@@ -1,5 +1,6 @@
 """Machine code in this process: compiled on all cores, kept on disk, and the part of it that all
-programs share: the call stub, the thread pool, matrix products and convolutions.
+programs share: the call stub, the thread pool, matrix products, convolutions, and what
+mathematical functions seldom call.
 
 Shared code is compiled once per machine, in other threads while a program is still being traced.
 """
@@ -13,11 +14,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from weft.compiler.abi import PARALLEL
+from weft.compiler.ir.stages import LOWERING, stage
 from weft.frontends.driver.background import BackgroundCall
 from weft.frontends.driver.cache.entry import environment
-from weft.runtime import symbols
+from weft.runtime import headroom, symbols
 from weft.runtime.cache import Cache, open_cache
 from weft.runtime.cores import available_cores
+from weft.runtime.forking import unforked
 from weft.runtime.native import Library
 from weft.runtime.stub import Caller
 from weft.runtime.threads import Pool
@@ -28,8 +31,7 @@ if TYPE_CHECKING:
 
 STUB: Final = "stub"
 POOL: Final = "pool"
-PRODUCTS: Final = "products "
-CONVOLUTIONS: Final = "convolutions "
+CIRCULAR: Final = ("sin", "cos", "tan")
 # Multiplications of a product from which it is likely to call shared code.
 LARGE_PRODUCT: Final = 1 << 15
 
@@ -43,15 +45,21 @@ def disk() -> Cache:
 # --- compiling ----------------------------------------------------------------------------------
 
 
-def compile_text(text: str) -> bytes:
-    """Object code of LLVM text, from the disk if it was compiled before."""
+def compile_text(text: str, *, is_kept: bool = True) -> bytes:
+    """Object code of LLVM text, from the disk if it was compiled before, unless it `is_kept`
+    nowhere.
+    """
     from weft.compiler.lower.llvm import machine as driver
 
     key = _key(driver.host().key, text)
-    code = disk().get(key)
+    code = disk().get(key) if is_kept else None
     if code is None:
-        code = driver.compile_text(text)
-        disk().put(key, code)
+        bytes = headroom.LLVM_BYTES + headroom.LLVM_BYTES_OF_TEXT * len(text)
+        headroom.require(bytes, "LLVM")
+        with unforked():
+            code = driver.compile_text(text)
+        if is_kept:
+            disk().put(key, code)
     return code
 
 
@@ -69,6 +77,7 @@ def _key(target: str, text: str) -> str:
 
 
 @functools.cache
+@headroom.out_of_memory_is_memory_error
 def caller() -> Caller:
     """The process's one thread pool and call stub."""
     (stub,), (pool,) = _Shared.find(STUB).images, _Shared.find(POOL).images
@@ -80,15 +89,12 @@ def support(name: str) -> int:
     from weft.compiler.lower.llvm import linkage
 
     shared = linkage.shared(name)
-    if shared is None:
-        return symbols.address(name)
-    kind = CONVOLUTIONS if shared.is_convolution else PRODUCTS
-    return _linked(f"{kind}{shared.dtypes}").address(name)
+    return symbols.address(name) if shared is None else _linked(shared).address(name)
 
 
 @functools.cache
 def _linked(name: str) -> Library:
-    """Matrix products or convolutions of a dtype, which programs are linked to."""
+    """Shared code that programs are linked to."""
     shared = _Shared.find(name)
     imports = {tile: support(tile) for tile in shared.needed}
     imports[PARALLEL] = caller().pool.parallel
@@ -111,6 +117,10 @@ def anticipate(graph: Graph | None = None) -> None:
 
 def _calls(op: Op) -> list[str]:
     """The shared code that an op is likely to call."""
+    from weft.compiler.lower.llvm.linkage import CONVOLUTIONS, MATH, PRODUCTS
+
+    if op.name in CIRCULAR:
+        return [MATH]
     if op.name not in ("dot_general", "convolution"):
         return []
     from weft.compiler.loops.costs import product_steps
@@ -152,7 +162,8 @@ class _Shared:
 
     @classmethod
     def made(cls, name: str) -> _Shared:
-        texts, exports, needed = _texts(name)
+        with stage(LOWERING, name):
+            texts, exports, needed = _texts(name)
         shared = cls(exports, needed, compile_texts(texts))
         key = _shared_key(name)
         if key is not None:
@@ -193,17 +204,21 @@ def _texts(name: str) -> tuple[list[str], list[str], list[str]]:
 
         return [pool_text(host().triple)], [], []
     module: Module
-    if name.startswith(PRODUCTS):
+    if name == linkage.MATH:
+        from weft.compiler.lower.llvm.math import shared
+
+        module, exports = shared.module(), shared.exports()
+    elif name.startswith(linkage.PRODUCTS):
         from weft.compiler.lower.llvm.routines.gemm import kinds
         from weft.compiler.lower.llvm.routines.gemm.gemm import module_of
 
-        kind = kinds.KINDS[name.removeprefix(PRODUCTS)]
+        kind = kinds.KINDS[name.removeprefix(linkage.PRODUCTS)]
         module, exports = module_of(kind), kind.exports(host())
     else:
         from weft.compiler.ir.dtypes import named
         from weft.compiler.lower.llvm.routines.convolution import entry
 
-        dtype = named(name.removeprefix(CONVOLUTIONS))
+        dtype = named(name.removeprefix(linkage.CONVOLUTIONS))
         module, exports = entry.module_of(dtype), entry.exports(dtype)
     return module.texts(available_cores()), exports, linkage.imports(module)
 

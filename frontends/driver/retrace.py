@@ -1,16 +1,11 @@
-"""What tells compiled versions of a function apart, and which results may take which arguments'
-memory.
-"""
+"""What tells compiled versions of a function apart."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weft.frontends.tracing.arguments import Call
-
-if TYPE_CHECKING:
-    from weft.compiler.ir.graph import Graph
 
 
 def why_traced(name: str, call: Call, known: Sequence[Any]) -> str:
@@ -46,32 +41,3 @@ def _differences(call: Call, key: Any) -> list[str]:
 
 def _origin(weak: bool) -> str:
     return "a Python number" if weak else "an array"
-
-
-def donated_results(graph: Graph, call: Call, donate: Sequence[int]) -> dict[int, int]:
-    """Which result may be written over which parameter: donated ones in order, to results of the
-    same type.
-    """
-    owners = _owners(call)
-    free = [
-        number
-        for number, owner in enumerate(owners)
-        if owner in donate and graph.parameters[number].type.rank
-    ]
-    reused: dict[int, int] = {}
-    for number, result in enumerate(graph.results):
-        for parameter in free:
-            if graph.parameters[parameter].type == result.type:
-                reused[number] = parameter
-                free.remove(parameter)
-                break
-    return reused
-
-
-def _owners(call: Call) -> list[int]:
-    """For each array, the number of the positional argument it belongs to; -1: a keyword."""
-    positional, keywords = call.treedef.children()
-    owners: list[int] = []
-    for number, child in enumerate(positional.children()):
-        owners += [number] * child.num_leaves
-    return owners + [-1] * keywords.num_leaves

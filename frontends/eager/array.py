@@ -1,14 +1,15 @@
 """`weft.Array`: an array outside of traces, whose ops are gathered and compiled together.
 
 It has what a traced array has, plus its value: asking for that (printing it, `float(x)`, `if x:`,
-`numpy.asarray(x)`) computes what was gathered. It has no views: writing to an array (`x[i] = v`,
-`x += v`) changes this one alone.
+`numpy.asarray(x)`) computes what was gathered. A write (`x[i] = v`, `x += v`) gives the array, and
+all that share memory with it in NumPy, another value; memory that was given out stays as it is.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import operator
 import sys
 from collections.abc import Callable, Iterator
@@ -16,11 +17,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.compiler.ir.ambient import sealed
 from weft.compiler.ir.errors import ArgumentError, TraceError
 from weft.compiler.ir.graph import Value
 from weft.frontends.eager import recording
-from weft.frontends.eager.immediate import compute
+from weft.frontends.eager.applying import apply_function, apply_ufunc, may_be_static, replaced
+from weft.frontends.eager.held import Held, view_of
+from weft.frontends.eager.immediate import compute, compute_natively
 from weft.frontends.eager.recording import NumPyArray, Recording
+from weft.frontends.eager.stand_ins import GivenAway, Number
 from weft.frontends.numpy import public
 from weft.frontends.numpy.array import TracedArray
 from weft.frontends.numpy.functions.namespace import MAIN
@@ -30,15 +35,14 @@ from weft.frontends.tracing.outside import REGISTRATION, OutsideCalls
 from weft.frontends.tracing.trace import Trace, Tracer, find_trace, located
 from weft.runtime.signatures import Unsupported
 
-# What `__array_namespace__` gives: the module that users know as `weft.numpy`.
+# What `weft.numpy` shows of NumPy.
 NAMESPACE: Final = public
-# NumPy arrays with few integers may be sizes or positions that have to be known now.
-SMALL_INTEGERS: Final = 16
 
 
 def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call a function of traced arrays with arrays of any kind: inside a trace their values are
-    constants, outside the call is gathered. What needs values to be known gets them.
+    constants, outside the call is gathered. What needs values to be known gets them. Arrays that it
+    writes to, such as `out`, have what was written.
     """
     trace = find_trace()
     if trace is not None:
@@ -48,21 +52,57 @@ def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         try:
             return _gathered(function, args, kwargs, record)
         except TraceError:
-            values = _values(args), _values(kwargs)
-    return _arrays(_computed_now(function, *values))
+            values = _values((args, kwargs), lambda array: array.data)
+    try:
+        return _arrays(_computed_now(function, *values))
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+    copies: list[tuple[Array, NumPyArray]] = []
+
+    def copied(array: Array) -> NumPyArray:
+        copies.append((array, array.data.copy()))
+        return copies[-1][1]
+
+    result = _computed_now(function, *_values((args, kwargs), copied))
+    for array, copy in copies:
+        if array.data.tobytes() != copy.tobytes():
+            array._store(Array(copy))
+    owners = {id(copy): array for array, copy in copies}
+    return tree.map_tree(lambda leaf: owners.get(id(leaf), _arrays(leaf)), result)
 
 
+@sealed
 def _gathered(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], record: Recording
 ) -> Any:
+    given: list[tuple[Any, Tracer, Value]] = []
+
+    def recorded(leaf: Any) -> Any:
+        result = _recorded(leaf, record)
+        if isinstance(result, Tracer):
+            given.append((leaf, result, result.value))
+        return result
+
     with record.trace.active():
-        arguments = _replaced((args, kwargs), lambda leaf: _recorded(leaf, record))
+        arguments = replaced((args, kwargs), recorded)
         result = located(function, *arguments[0], **arguments[1])
         leaves, treedef = tree.flatten(result)
         if any(isinstance(leaf, Selected) for leaf in leaves):
             raise TraceError("the size of the result depends on values")
-        results = [_waiting(leaf, record) if isinstance(leaf, Tracer) else leaf for leaf in leaves]
-    return tree.unflatten(treedef, results)
+        written = {id(tracer): leaf for leaf, tracer, old in given if tracer.value is not old}
+        values = [_waiting(tracer, record) for _, tracer, _ in given if id(tracer) in written]
+        arrays = {id(tracer): leaf for leaf, tracer, _ in given if isinstance(leaf, Array)}
+        for number, leaf in enumerate(leaves):
+            if isinstance(leaf, Tracer):
+                known = {**arrays, **written}.get(id(leaf))
+                leaves[number] = _made(leaf, record, arrays) if known is None else known
+    for array, value in zip(written.values(), values, strict=True):
+        if isinstance(array, Array):
+            array._store(value)
+        else:
+            array[...] = value.data
+    return tree.unflatten(treedef, leaves)
 
 
 def _computed_now(
@@ -83,23 +123,27 @@ def _computed_now(
 def _recorded(leaf: Any, record: Recording) -> Any:
     if isinstance(leaf, Array):
         return leaf.tracer(record)
-    if isinstance(leaf, np.ndarray) and not _may_be_static(leaf):
+    if isinstance(leaf, np.ndarray) and not may_be_static(leaf):
         return record.input(leaf.copy())
-    if isinstance(leaf, _Number):
+    if isinstance(leaf, Number):
         return record.input(np.asarray(leaf.value), weak=True)
     return leaf
 
 
-def _may_be_static(array: NumPyArray) -> bool:
-    return array.dtype.kind not in "fcV" and array.size <= SMALL_INTEGERS
+def _made(tracer: Tracer, record: Recording, arrays: dict[int, Array]) -> Array:
+    """What a call made, as a view of an array that it was given if it is one."""
+    array = _waiting(tracer, record)
+    view = view_of(tracer, arrays)
+    if view is not None:
+        array._view, array._version = view, view.base._family()._version
+    return array
 
 
 def _waiting(tracer: Tracer, record: Recording) -> Array:
     _offer_buffers()
-    value = record.trace.read(tracer)
     array = Array.__new__(Array)
-    array._data, array._recording, array._value = None, record, value
-    record.wait(array, value)
+    array._view, array._version, array._recording = None, 0, None
+    array._wait(record, record.trace.read(tracer))
     return array
 
 
@@ -107,33 +151,22 @@ def _constants(arguments: Any, trace: Trace) -> Any:
     def known(leaf: Any) -> Any:
         return trace.wrap(trace.lift(leaf.data)) if isinstance(leaf, Array) else leaf
 
-    return _replaced(arguments, known)
+    return replaced(arguments, known)
 
 
-def _values(arguments: Any) -> Any:
+def _values(arguments: Any, data: Callable[[Array], NumPyArray]) -> Any:
     def known(leaf: Any) -> Any:
         if isinstance(leaf, Array):
-            return leaf.data
-        return leaf.value if isinstance(leaf, _Number) else leaf
+            return data(leaf)
+        return leaf.value if isinstance(leaf, Number) else leaf
 
-    return _replaced(arguments, known)
+    return replaced(arguments, known)
 
 
 def _arrays(result: Any) -> Any:
     return tree.map_tree(
         lambda leaf: Array(leaf) if isinstance(leaf, np.ndarray | np.generic) else leaf, result
     )
-
-
-def _replaced(arguments: Any, replace: Callable[[Any], Any]) -> Any:
-    """Arguments with other leaves; only plain containers can hold arrays in a call."""
-    if type(arguments) is tuple:
-        return tuple([_replaced(item, replace) for item in arguments])
-    if type(arguments) is list:
-        return [_replaced(item, replace) for item in arguments]
-    if type(arguments) is dict:
-        return {key: _replaced(item, replace) for key, item in arguments.items()}
-    return replace(arguments)
 
 
 def holds_array(arguments: Any) -> bool:
@@ -165,7 +198,7 @@ def _operator(name: str) -> Callable[..., Any]:
 
     def method(self: Any, *others: Any) -> Any:
         if others and not is_power and find_trace() is None:
-            others = tuple([_Number(x) if type(x) in (float, complex) else x for x in others])
+            others = tuple([Number(x) if type(x) in (float, complex) else x for x in others])
         return call(function, self, *others)
 
     method.__name__ = name
@@ -176,12 +209,18 @@ def _writing(name: str) -> Callable[..., Any]:
     """A method that writes to the array: it takes on the value that the tracer has afterwards."""
     function = getattr(TracedArray, name)
 
-    def written(tracer: Tracer, *args: Any, **kwargs: Any) -> Tracer:
+    def written(tracer: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(tracer, np.ndarray):  # it needs values, as writing under a mask does
+            known = tracer.copy()
+            result = getattr(known, name)(*args, **kwargs)
+            return known if result is None else result
         own = tracer.region_trace.wrap(tracer.value)
         result = function(own, *args, **kwargs)
         if result is NotImplemented:
             raise ArgumentError(f"an operand of {name} is no array or number")
         return result if isinstance(result, Tracer) else own
+
+    is_operator = name.startswith("__i")
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if find_trace() is not None:
@@ -189,8 +228,11 @@ def _writing(name: str) -> Callable[..., Any]:
                 "an array from outside is written to inside of a traced function; make a copy with "
                 "weft.numpy.array(x), or write x.at[i].set(v)"
             )
-        self._take(call(written, self, *args, **kwargs))
-        return self if name.startswith("__i") else None
+        if is_operator and not self.shape and self._view is None:
+            return call(written, self, *args, **kwargs)  # NumPy's scalars are not written to
+        self._require_writable()
+        self._store(call(written, self, *args, **kwargs))
+        return self if is_operator else None
 
     method.__name__, method.__doc__ = name, function.__doc__
     return method
@@ -205,7 +247,14 @@ def _converting(convert: Callable[[Any], Any], name: str) -> Callable[[Any], Any
 
 
 def _property(name: str) -> property:
-    return property(lambda self: call(lambda tracer: getattr(tracer, name), self))
+    """An attribute that is a view; parts of complex numbers can be given others."""
+
+    def write(self: Array, new: Any) -> None:
+        part = getattr(self, name)
+        part[...] = new
+
+    read = functools.partial(call, operator.attrgetter(name))
+    return property(lambda self: read(self), write if name in ("real", "imag") else None)
 
 
 @functools.cache
@@ -220,16 +269,7 @@ def _offer_buffers() -> None:
             caller().offer_buffers(Array)
 
 
-class _Number:
-    """A Python number that is an input of what is gathered, not a part of it."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: complex) -> None:
-        self.value = value
-
-
-class Array:
+class Array(Held):
     """An array whose value is computed when it is needed.
 
     >>> import weft as wf
@@ -241,52 +281,15 @@ class Array:
     18.0
     """
 
-    __slots__ = ("_data", "_recording", "_value", "__weakref__")
+    __slots__ = ()
     __array_priority__ = 900.0
-
-    _data: NumPyArray | None
-    _recording: Recording | None
-    _value: Value | None
 
     def __init__(self, data: Any, dtype: Any = None) -> None:
         _offer_buffers()
+        self._view, self._version = None, 0
         self.settle(np.array(data, dtype))
 
     # --- the value ---
-
-    @property
-    def data(self) -> NumPyArray:
-        """The value as a read-only NumPy array."""
-        if self._data is None:
-            assert self._recording is not None and self._value is not None
-            self.settle(self._recording.compute(self._value))
-        assert self._data is not None
-        view = self._data.view()
-        view.flags.writeable = False
-        return view
-
-    def settle(self, data: NumPyArray) -> None:
-        """Take on a computed value."""
-        self._data, self._recording, self._value = np.asarray(data), None, None
-
-    def tracer(self, record: Recording) -> Tracer:
-        """What stands for the array in a recording."""
-        if self._recording is record and not record.is_closed:
-            assert self._value is not None
-            return record.trace.wrap(self._value)
-        _ = self.data
-        assert self._data is not None
-        return record.input(self._data)
-
-    def _take(self, other: Array) -> None:
-        """Take over the value of another array, to which there is no other reference."""
-        if self._recording is not None:
-            self._recording.forget(self)
-        self._data, self._recording, self._value = other._data, other._recording, other._value
-        if self._recording is not None:
-            assert self._value is not None
-            self._recording.forget(other)
-            self._recording.wait(self, self._value)
 
     def block_until_ready(self) -> Array:
         """Compute the value now."""
@@ -294,20 +297,6 @@ class Array:
         return self
 
     # --- what is known without the value ---
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        if self._data is not None:
-            return tuple(self._data.shape)
-        assert self._value is not None
-        return tuple([int(size) for size in self._value.type.shape])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        if self._data is not None:
-            return np.dtype(self._data.dtype)
-        assert self._value is not None
-        return self._value.type.dtype.numpy
 
     @property
     def ndim(self) -> int:
@@ -370,28 +359,28 @@ class Array:
         return memoryview(self.data)  # type: ignore[arg-type]
 
     def __dlpack__(self, **options: Any) -> Any:
-        _ = self.data
-        assert self._data is not None
-        return self._data.__dlpack__(**options)
+        """Read-only; whoever speaks a DLPack that cannot say so gets a copy."""
+        data = self.data
+        if (options.get("max_version") or (0,))[0] < 1 and options.get("copy") is None:
+            data = data.copy()
+        return data.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        _ = self.data
-        assert self._data is not None
-        kind, number = self._data.__dlpack_device__()
+        kind, number = self.data.__dlpack_device__()
         return int(kind), int(number)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
             raise ArgumentError(f"there is no version {api_version!r} of the array API here")
-        return NAMESPACE
+        return importlib.import_module("weft.numpy")
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return call(_apply_ufunc, ufunc, method, inputs, kwargs)
+        return call(apply_ufunc, ufunc, method, inputs, kwargs)
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
     ) -> Any:
-        return call(_apply_function, function, args, kwargs)
+        return call(apply_function, function, args, kwargs)
 
     def __reduce__(self) -> Any:
         return Array, (np.asarray(self.data),)
@@ -405,6 +394,8 @@ class Array:
     # --- what needs the value ---
 
     def __repr__(self) -> str:
+        if isinstance(self._value, GivenAway):
+            return f"<Array {self._value}>"
         return np.array_repr(self.data).replace("array(", "Array(", 1)
 
     def __str__(self) -> str:
@@ -529,6 +520,7 @@ class Array:
     sort = _writing("sort")
     fill = _writing("fill")
     partition = _writing("partition")
+    put = _writing("put")
     T = _property("T")
     mT = _property("mT")
     real = _property("real")
@@ -563,32 +555,5 @@ def _update(tracer: Any, key: Any, kind: str, args: Any, kwargs: Any) -> Any:
     return getattr(tracer.at[key], kind)(*args, **kwargs)
 
 
-def _apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any) -> Any:
-    tracer = _any_tracer((inputs, kwargs))
-    if tracer is None:  # all values are known: NumPy computes
-        return getattr(ufunc, method)(*inputs, **kwargs)
-    return tracer.__array_ufunc__(ufunc, method, *inputs, **kwargs)
-
-
-def _apply_function(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    tracer = _any_tracer((args, kwargs))
-    if tracer is None:
-        return function(*args, **kwargs)
-    return tracer.__array_function__(function, (), args, kwargs)
-
-
-def _any_tracer(arguments: Any) -> Any:
-    stack = [arguments]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, TracedArray):
-            return item
-        if isinstance(item, tuple | list):
-            stack.extend(item)
-        elif isinstance(item, dict):
-            stack.extend(item.values())
-    return None
-
-
-OUTSIDE: Final = OutsideCalls(Array, holds_array, call, compute)
+OUTSIDE: Final = OutsideCalls(Array, holds_array, call, compute, compute_natively)
 REGISTRATION.hand_in(OUTSIDE)

@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from weft.compiler.ir.ambient import sealed
 from weft.compiler.ir.errors import WeftError
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Constant, Graph, Op, Parameter, Region, Value
@@ -23,6 +24,7 @@ from weft.compiler.ir.types import type_of
 from weft.compiler.ir.walk import live_ops
 from weft.frontends.numpy.array import start_trace
 from weft.frontends.tracing.trace import Tracer
+from weft.runtime.forking import fork_lock
 
 NumPyArray = np.ndarray[Any, Any]
 MOST_OPS: Final = 512  # that are gathered before they are computed without being asked for
@@ -43,7 +45,7 @@ class Recording:
 
     def __init__(self) -> None:
         self.trace = start_trace()
-        self.lock = threading.RLock()
+        self.lock = fork_lock()
         self.is_closed = False
         self._inputs: dict[Parameter, NumPyArray] = {}
         self._parameters: dict[int, Parameter] = {}
@@ -69,6 +71,7 @@ class Recording:
     def is_long(self) -> bool:
         return len(self.trace.ops) >= MOST_OPS
 
+    @sealed
     def compute(self, wanted: Value) -> NumPyArray:
         """The value; all others that are waited for are computed with it. If that fails, they stay
         as they are, and each is computed alone when it is needed.
@@ -122,7 +125,7 @@ def _graph_of(parameters: Sequence[Parameter], ops: Sequence[Op], results: list[
 # --- programs -----------------------------------------------------------------------------------
 
 _programs: Final[OrderedDict[str, Callable[[Sequence[Any]], list[Any]]]] = OrderedDict()
-_programs_lock: Final = threading.Lock()
+_programs_lock: Final = fork_lock()
 
 
 def run(graph: Graph, arguments: Sequence[NumPyArray]) -> list[NumPyArray]:
@@ -154,8 +157,9 @@ def _elements(op: Op) -> int:
 
 def _compiled(graph: Graph) -> Callable[[Sequence[Any]], list[Any]]:
     from weft.frontends.driver.cpu_program import compiled
+    from weft.frontends.driver.fallback import Fallback
 
-    return compiled(graph)
+    return Fallback(lambda: compiled(graph), lambda: graph)
 
 
 # --- the recording in force ---------------------------------------------------------------------

@@ -6,7 +6,7 @@ and become the branches of one op; the variables that they assign become its res
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,10 @@ from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import control
 from weft.frontends.flow import variables
+from weft.frontends.flow.identity import drop_ties, same_objects, with_objects
 from weft.frontends.flow.jumps import VALUE, is_internal
+from weft.frontends.flow.kinship import Kinship
 from weft.frontends.flow.parts import (
-    SPELLING,
     TracedPart,
     add_written,
     adopt_arrays,
@@ -25,14 +26,16 @@ from weft.frontends.flow.parts import (
     is_traced,
     is_written_in_place,
     note_undefined,
-    set_slot,
+    resume,
     trace_part,
     truth,
     written_arrays,
 )
-from weft.frontends.flow.saved import HiddenWrite, Saved
+from weft.frontends.flow.saved import HiddenWrite, Saved, unchanged
 from weft.frontends.flow.scope import UNDEFINED, Names, Part, StatementScope
+from weft.frontends.flow.state import is_tree
 from weft.frontends.flow.variables import State, Taken, VariableLeaf
+from weft.frontends.flow.written import store
 from weft.frontends.regions.bodies import unify
 from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import OuterWrite, Tracer, user_line
@@ -44,13 +47,16 @@ def if_(test: Any, then: Part, otherwise: Part, names: Any) -> None:
         (then if test else otherwise)()
         return
     Branching(test, (otherwise, then), StatementScope((then, otherwise), Names(*names))).run()
+    drop_ties()
 
 
 def if_expression(test: Any, then: Part, otherwise: Part) -> Any:
     """The expression `then if test else otherwise`."""
     if not is_traced(test):
         return then() if test else otherwise()
-    return choose(test, then, otherwise, "this expression")
+    made = choose(test, then, otherwise, "this expression")
+    drop_ties()
+    return made
 
 
 def choose(test: Any, then: Part, otherwise: Part, what: str) -> Any:
@@ -59,11 +65,12 @@ def choose(test: Any, then: Part, otherwise: Part, what: str) -> Any:
     written: list[Tracer] = []
     while True:
         try:
-            with conditional(str(user_line())):
+            with conditional(str(user_line())), unchanged((otherwise, then)):
                 branches = [trace_part(part, (), written) for part in (otherwise, then)]
             break
         except OuterWrite as error:
             add_written(written, error)
+    resume([doubt for branch in branches for doubt in branch.doubts])
     joined = join(what, [branch.returned for branch in branches])
     assert joined is not None
     return _emit(chosen, branches, [joined], written)[0]
@@ -85,7 +92,7 @@ class Branching:
             for slot in assigned
             if slot.name in live and not is_written_in_place(slot, slot.get(), names)
         ]
-        self._saved = Saved(assigned, scope.variables([*names.read, *names.changed]))
+        self._saved = Saved(assigned, scope.variables([*names.read, *names.changed]), scope.parts)
 
     def run(self) -> None:
         branches = self._branches()
@@ -94,13 +101,15 @@ class Branching:
         values = iter(_emit(self._chosen, branches, kept, self._written))
         for slot, one in zip(self._results, joined, strict=True):
             if one is not None:
-                set_slot(slot, slot.get(), next(values))
+                slot.set(next(values))
 
     def _branches(self) -> list[TracedPart]:
         while True:
             try:
                 with conditional(str(user_line())), self._saved.frozen():
-                    return [self._branch(part) for part in self._parts]
+                    branches = [self._branch(part) for part in self._parts]
+                resume([doubt for branch in branches for doubt in branch.doubts])
+                return branches
             except OuterWrite as error:
                 self._saved.restore()
                 add_written(self._written, error)
@@ -115,8 +124,9 @@ class Branching:
         result = trace_part(part, self._results, self._written)
         self._saved.require_known(self._results)
         results = [slot.name for slot in self._results]
-        for name, _, _ in self._saved.altered():
-            if name not in results or name not in self._names.changed:
+        for name, container, _ in self._saved.altered():
+            is_result = name in results and name in self._names.changed
+            if not is_result or not is_tree(container):
                 raise core.trace_error(
                     f"{name} is changed by one branch of this `if`, whose condition is only known "
                     "when the program runs; collect values in an array and write x[i] = v"
@@ -131,7 +141,7 @@ class Branching:
         if joined is None:
             slot.set(UNDEFINED)
             note_undefined(
-                slot.name,
+                slot,
                 "it is assigned only by one branch of an `if` whose condition is traced, "
                 f"{user_line()}; give it a value before the `if`",
             )
@@ -150,16 +160,19 @@ class Joined:
         pairs = zip(self.states[branch].leaves, self.types, strict=True)
         return [leaf for leaf, type in pairs if type is not None]
 
-    def value(self, results: Sequence[Value]) -> Any:
-        """The variable, from the results of the op."""
-        given = iter(results)
+    def value(self, results: Iterator[Tracer]) -> Any:
+        """The variable, from the next results of the op."""
         leaves: list[Any] = []
         for column, type in zip(
             zip(*[state.leaves for state in self.states], strict=True), self.types, strict=True
         ):
-            weak = all(leaf.weak for leaf in column)
-            leaves.append(column[0].plain if type is None else core.wrap(next(given), weak=weak))
-        return variables.rebuild(self.states[0], leaves)
+            if type is None:
+                leaves.append(column[0].array if column[0].is_outer else column[0].plain)
+                continue
+            leaves.append(next(results))
+            leaves[-1].weak = all(leaf.weak for leaf in column)
+        ways = [state.objects for state in self.states if state.objects]
+        return with_objects(variables.rebuild(self.states[0], leaves), same_objects(ways), ways)
 
 
 def join(name: str, states: Sequence[State], is_guard: bool = False) -> Joined | None:
@@ -176,7 +189,7 @@ def join(name: str, states: Sequence[State], is_guard: bool = False) -> Joined |
         raise _different(name, taken)
     types: list[ArrayType | None] = []
     for column in zip(*[state.leaves for state in taken], strict=True):
-        is_same = variables.same_known(column)
+        is_same = variables.same_known(column) or variables.same_array(column)
         type = None if is_same else variables.joined_type(column)
         if type is None and not is_same:
             raise _different(name, taken)
@@ -220,17 +233,15 @@ def _emit(
 ) -> list[Any]:
     """The op, and the values of the variables after it."""
     types = [type for one in joined for type in one.types if type is not None]
+    leaves = [[leaf for one in joined for leaf in one.dynamic(number)] for number in (0, 1)]
+    kinship = Kinship(branches, leaves, types)
     closed = [
-        branch.close([leaf for one in joined for leaf in one.dynamic(number)], types)
+        branch.close([*leaves[number], *kinship.conditions(number)], kinship.types)
         for number, branch in enumerate(branches)
     ]
     regions, captured = unify(closed)
     results = list(control.switch.emit(chosen, *captured, regions=regions))
-    values = []
-    for one in joined:
-        count = sum(type is not None for type in one.types)
-        values.append(one.value(results[:count]))
-        results = results[count:]
-    for array, value in zip(written, results, strict=True):
-        array.assign(value, SPELLING)
-    return values
+    made, more = results[: len(types)], results[len(types) : len(kinship.types)]
+    store(written, results[len(kinship.types) :])
+    arrays = iter(kinship.arrays(made, core.wrap(chosen), [core.wrap(value) for value in more]))
+    return [one.value(arrays) for one in joined]

@@ -17,7 +17,8 @@ from weft.compiler.ir.graph import Constant
 from weft.frontends.flow import libraries
 from weft.frontends.flow.iteration import Enumerated, TracedRange, Zipped
 from weft.frontends.flow.logic import and_, or_
-from weft.frontends.flow.parts import adopted, is_array, is_traced, truth
+from weft.frontends.flow.parts import adopted, is_array, is_traced, require_defined, truth
+from weft.frontends.flow.saved import require_free, require_no_draw
 from weft.frontends.numpy.functions import index_tricks
 from weft.frontends.numpy.functions.mapping import vectorize
 from weft.frontends.numpy.functions.namespace import BY_NUMPY
@@ -57,9 +58,14 @@ class Calls:
             return function
         if isinstance(function, type):
             return self._builtins.get(function) or _scalar_type(function)
+        require_no_draw(function)
         if libraries.is_scipys(function):
             return functools.partial(_call_scipy, function)
+        if isinstance(function, types.MethodWrapperType):
+            require_free(function.__self__)  # __next__
+            return function
         if isinstance(function, _PLAIN):
+            require_free(getattr(function, "__self__", None))  # send
             if function.__module__ == "math":
                 return functools.partial(_math, function)
             return self._builtins.get(function) or self._numpy(function)
@@ -90,12 +96,10 @@ class Calls:
         return functools.partial(self._call_numpy, function)
 
     def _call_numpy(self, function: Any, *args: Any, **kwargs: Any) -> Any:
-        """NumPy's function, on lists that loops have filled as arrays; arrays of floats that it
-        makes belong to the trace, so that traced values can be written to them.
+        """NumPy's function; arrays of floats that it makes belong to the trace, so that traced
+        values can be written to them.
         """
-        given = [
-            _whole(a) if type(a) is list else self._convert(a) if callable(a) else a for a in args
-        ]
+        given = [self._convert(a) if callable(a) else a for a in args]
         if isinstance(function, types.BuiltinFunctionType) or function in BY_NUMPY:
             wants_ours = function in _ARRAYS and _holds_traced(given[:1])
             wants_ours = wants_ours or (
@@ -141,8 +145,7 @@ def item(container: Any, key: Any) -> Any:
     if isinstance(container, np.ndarray):
         return core.wrap(core.lift(container))[key]  # type: ignore[index]
     if isinstance(container, list | tuple) and container and isinstance(key, Tracer):
-        whole = _whole(container) if type(container) is list else container
-        return BY_NUMPY[np.stack](whole)[key]
+        return BY_NUMPY[np.stack](container)[key]
     return container[key]
 
 
@@ -207,17 +210,6 @@ def _is_inexact(function: Any, given: list[Any], kwargs: Mapping[str, Any]) -> b
 
 def _is_inexact_like(prototype: Any, kwargs: Mapping[str, Any]) -> bool:
     return np.dtype(kwargs.get("dtype") or prototype.dtype).kind in "fc"
-
-
-def _whole(items: list[Any]) -> Any:
-    """A list as one array, if a loop filled it."""
-    state = conversion.get()
-    known = None if state is None else state.grown.get(id(items))
-    if known is None:
-        return items
-    container, made, stacked = known
-    is_same = container is items and len(items) == len(made)
-    return stacked if is_same and all(a is b for a, b in zip(items, made, strict=True)) else items
 
 
 def _scalar_type(function: Any) -> Any:
@@ -315,6 +307,22 @@ def _round(number: Any, ndigits: Any = None) -> Any:
     return np.round(number, ndigits)
 
 
+def _next(iterator: Any, *default: Any) -> Any:
+    require_free(iterator)
+    return builtins.next(iterator, *default)
+
+
+def _getattr(owner: Any, name: str, *default: Any) -> Any:
+    if default:
+        require_defined(owner, name)
+    return builtins.getattr(owner, name, *default)
+
+
+def _hasattr(owner: Any, name: str) -> bool:
+    require_defined(owner, name)
+    return builtins.hasattr(owner, name)
+
+
 def _extreme(plain: Any, is_better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def choose(*args: Any, **kwargs: Any) -> Any:
         given = args[0] if len(args) == 1 else args
@@ -363,7 +371,7 @@ def _all(iterable: Any) -> Any:
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
     if _is_array(iterable):
         return np.sum(iterable, axis=0) + start
-    return builtins.sum(_whole(iterable) if type(iterable) is list else iterable, start)
+    return builtins.sum(iterable, start)
 
 
 _BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
@@ -373,10 +381,13 @@ _BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.bool: _bool,
     builtins.enumerate: _enumerate,
     builtins.float: _float,
+    builtins.getattr: _getattr,
+    builtins.hasattr: _hasattr,
     builtins.int: _int,
     builtins.len: _len,
     builtins.max: _extreme(builtins.max, lambda item, best: item > best),
     builtins.min: _extreme(builtins.min, lambda item, best: item < best),
+    builtins.next: _next,
     builtins.range: _range,
     builtins.reversed: _reversed,
     builtins.round: _round,

@@ -10,16 +10,17 @@ import functools
 import re
 import types
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Final
 
 from weft.compiler.ir.errors import TraceError
 from weft.compiler.ir.location import Location
+from weft.frontends.flow.identity import checked_ties
 from weft.frontends.flow.operators import operators
 from weft.frontends.flow.rewriter import RUNTIME, rewritten
-from weft.frontends.flow.source import NoSource, function_node, is_users
+from weft.frontends.flow.source import FUTURE_FLAGS, NoSource, function_node, is_users
 from weft.frontends.tracing.conversion import Conversion, conversion
 
-_FUTURE: Final = 0x1FE0000  # flags of `from __future__ import ...` in code objects
 _UNBOUND: Final = re.compile(r"variable '(\w+)'")
 
 
@@ -55,7 +56,8 @@ def call_converted(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
     here = conversion.get()
     token = conversion.set(here or Conversion(converted))
     try:
-        return converted(function)(*args, **kwargs)
+        with checked_ties() if here is None else nullcontext():
+            return converted(function)(*args, **kwargs)
     except NameError as error:
         raise _explained(error) from error
     finally:
@@ -172,7 +174,9 @@ def _compiled(key: _Key) -> types.CodeType:
         )
     module = ast.Module([ast.copy_location(around, node)], [])
     ast.fix_missing_locations(module)
-    whole = compile(module, code.co_filename, "exec", code.co_flags & _FUTURE, dont_inherit=True)
+    whole = compile(
+        module, code.co_filename, "exec", code.co_flags & FUTURE_FLAGS, dont_inherit=True
+    )
     return _renamed(_inner(whole, [owner] * bool(owner) + ["weft_around", code.co_name]), code)
 
 

@@ -15,6 +15,7 @@ from weft.compiler.ir.opdef import Trait
 from weft.compiler.ops import logic
 from weft.frontends.flow.branches import choose
 from weft.frontends.flow.parts import is_traced, trace_part, truth
+from weft.frontends.flow.saved import unchanged
 from weft.frontends.flow.variables import Taken
 from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import Tracer, current_trace
@@ -148,7 +149,8 @@ def _cheap(left: Any, right: Later) -> Any:
     """
     if not _is_bool(left):
         return None
-    made = trace_part(right, (), ())
+    with unchanged((right,)):
+        made = trace_part(right, (), ())
     if not isinstance(made.returned, Taken) or len(made.returned.leaves) != 1:
         return None
     (leaf,) = made.returned.leaves

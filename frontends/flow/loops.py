@@ -11,10 +11,12 @@ from typing import Any, Final
 from weft.compiler.ir.errors import TraceError, WeftError
 from weft.compiler.ir.graph import Constant, Value
 from weft.frontends.flow.branches import Branching
+from weft.frontends.flow.identity import drop_ties, forgetting_ties
 from weft.frontends.flow.iteration import LoopRequest, Steps, steps
 from weft.frontends.flow.logic import and_
 from weft.frontends.flow.parts import conditional, conversion_state, is_traced, truth
 from weft.frontends.flow.rolling import RolledLoop
+from weft.frontends.flow.saved import Consumed, require_free
 from weft.frontends.flow.scope import Names, Part, StatementScope
 from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import OuterWrite, Tracer, user_line
@@ -33,6 +35,7 @@ def while_(test: Part, body: Part, names: Any) -> None:
         goes_on = test()
         if is_traced(goes_on):
             _while(test, body, listed, is_sure=False)
+            drop_ties()
             return
         if not goes_on:
             return
@@ -64,11 +67,13 @@ def for_(iterable: Any, body: Part, more: Part | None, names: Any) -> None:
     given = iterable.part if isinstance(iterable, LoopRequest) else iterable
     made = None if wish is False else steps(given)
     if made is None:
+        require_free(given)
         _unrolled(given, None, body, more, listed)
         return
     count = made.count
     if wish or not isinstance(count, int):
         _rolled(made, body, more, listed)
+        drop_ties()
         return
     limit = MOST_UNROLLED_AROUND_LOOPS if listed.has_loop else MOST_UNROLLED
     if count * conversion_state().copies <= limit * (2 if listed.size <= SHORT_BODY else 1):
@@ -80,9 +85,13 @@ def for_(iterable: Any, body: Part, more: Part | None, names: Any) -> None:
 def _is_possible(run: Callable[[], None], count: int = 0) -> bool:
     """Whether a loop could be made one of the program; what was tried leaves no trace."""
     try:
-        run()
+        with forgetting_ties():
+            run()
+        drop_ties()
     except OuterWrite:
         raise  # the loop or branch around will make the array one of its results
+    except Consumed:
+        raise  # a further attempt would find less
     except Exception as error:
         if count <= MOST_UNROLLED_IF_NEEDED:
             return False

@@ -5,27 +5,30 @@ they write to in place.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from weft.compiler.ir.dtypes import is_supported
 from weft.compiler.ir.graph import Constant, Region, Value
+from weft.compiler.ir.location import Location
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import logic
 from weft.frontends.flow import variables
-from weft.frontends.flow.saved import refill
-from weft.frontends.flow.scope import Names, Slot
+from weft.frontends.flow.identity import checked_ties
+from weft.frontends.flow.scope import AttributeSlot, Names, Slot
 from weft.frontends.flow.variables import State, VariableLeaf
+from weft.frontends.flow.written import moved
 from weft.frontends.tracing import core
 from weft.frontends.tracing.conversion import Conversion, conversion
 from weft.frontends.tracing.trace import OuterWrite, Trace, Tracer, current_trace
 
 _SOLE_REFERENCES: Final = 3  # the variable, the parameter here, and that of `getrefcount`
 SPELLING = "x = x.at[...].set(...)"
+Doubt: TypeAlias = "tuple[Tracer, Location | bool]"
 
 
 def is_traced(value: Any) -> bool:
@@ -59,6 +62,7 @@ class TracedPart:
     states: list[State]
     returned: State
     written: list[Value]
+    doubts: list[Doubt]
 
     def close(
         self,
@@ -88,12 +92,34 @@ def trace_part(
     trace = trace or current_trace().nested()
     with trace.active(), ExitStack() as stack:
         values = entering if entering is not None else [trace.read(array) for array in written]
-        for array, value in zip(written, values, strict=True):
-            stack.enter_context(array.moved(trace, value))
-        returned = variables.take(part(), trace)
-        states = [variables.take(slot.get(), trace) for slot in slots]
-        results = [trace.read(array) for array in written]
-    return TracedPart(trace, states, returned, results)
+        stack.enter_context(moved(written, trace, values))
+        doubts = stack.enter_context(_doubts(trace))
+        stack.enter_context(checked_ties())
+        returned = variables.take(part(), trace, written)
+        states = [variables.take(slot.get(), trace, written) for slot in slots]
+        results = [array.peek() for array in written]
+    return TracedPart(trace, states, returned, results, doubts)
+
+
+@contextmanager
+def _doubts(trace: Trace) -> Iterator[list[Doubt]]:
+    """The doubts about arrays that come up in a trace, which are none afterwards: what is traced
+    next may be the other branch, or another attempt.
+    """
+    found: list[Doubt] = []
+    try:
+        yield found
+    finally:
+        found += [(array, array.doubt) for array in trace.doubted]
+        for array in trace.doubted:
+            array.doubt = False
+
+
+def resume(doubts: Iterable[Doubt]) -> None:
+    """Go on after parts with the doubts that came up in them."""
+    trace = current_trace()
+    for array, line in doubts:
+        array.cast_doubt(line, trace)
 
 
 def add_written(written: list[Tracer], error: OuterWrite) -> None:
@@ -149,20 +175,29 @@ def is_written_in_place(slot: Slot, value: Any, names: Names) -> bool:
     return is_kept and isinstance(value, Tracer) and bool(value.type.shape)
 
 
-def set_slot(slot: Slot, before: Any, value: Any) -> None:
-    """Give a variable its value after a part; a list or dict that was changed stays the same."""
-    is_container = type(before) in (list, dict) and type(before) is type(value)
-    if is_container and slot.get() is before:
-        refill(before, value)
-    else:
-        slot.set(value)
-
-
-def note_undefined(name: str, reason: str) -> None:
+def note_undefined(slot: Slot, reason: str) -> None:
     """Remember why a variable has no value, for the message when somebody reads it."""
     state = conversion.get()
-    if state is not None:
-        state.undefined[name] = reason
+    if state is None:
+        return
+    state.undefined[slot.name] = reason
+    if isinstance(slot, AttributeSlot):
+        state.undefined[attribute_key(slot.owner, slot.attribute)] = reason
+
+
+def attribute_key(owner: Any, attribute: str) -> str:
+    """What stands for an attribute of an object among what has no value."""
+    return f"{id(owner)}.{attribute}"
+
+
+def require_defined(owner: Any, attribute: str) -> None:
+    """Raise if somebody asks whether there is an attribute, which depends on values."""
+    state = conversion.get()
+    if state is None or hasattr(owner, attribute):
+        return
+    reason = state.undefined.get(attribute_key(owner, attribute))
+    if reason is not None:
+        raise core.trace_error(f"whether there is {attribute} here is not known: {reason}")
 
 
 @contextmanager

@@ -19,25 +19,28 @@ from weft.compiler.ops import control
 from weft.compiler.ops.arithmetic import add
 from weft.frontends.flow import variables
 from weft.frontends.flow.branches import zeros_like
+from weft.frontends.flow.identity import forgetting_ties, objects_in, tie_arrays, with_objects
 from weft.frontends.flow.iteration import Steps
 from weft.frontends.flow.jumps import is_internal
 from weft.frontends.flow.parts import (
-    SPELLING,
+    Doubt,
     TracedPart,
     add_written,
     adopt_arrays,
     is_written_in_place,
     note_undefined,
-    set_slot,
+    resume,
     trace_part,
     written_arrays,
 )
 from weft.frontends.flow.saved import HiddenWrite, Saved
 from weft.frontends.flow.scope import UNDEFINED, Part, Slot, StatementScope
+from weft.frontends.flow.sharing import Sharing, sources_of
+from weft.frontends.flow.state import is_tree
 from weft.frontends.flow.variables import State, Taken, VariableLeaf
+from weft.frontends.flow.written import store
 from weft.frontends.regions.bodies import unify
 from weft.frontends.tracing import core, tree
-from weft.frontends.tracing.conversion import conversion
 from weft.frontends.tracing.trace import OuterWrite, Trace, Tracer, current_trace, user_line
 
 MOST_ATTEMPTS: Final = 8
@@ -63,15 +66,23 @@ class RolledLoop:
         assigned = scope.assigned()
         adopt_arrays(assigned, names)
         self._written = written_arrays(assigned, names)
+        self._named = len(self._written)
         live = {*names.live, *names.attributes}
         kept = [p for p in assigned if not is_written_in_place(p, p.get(), names)]
         self._carried: list[Slot] = [slot for slot in kept if slot.name in live]
         self._temporary = [slot for slot in kept if slot.name not in live]
-        self._saved = Saved(assigned, scope.variables([*names.read, *names.changed]))
+        self._saved = Saved(assigned, scope.variables([*names.read, *names.changed]), scope.parts)
         self._entry: list[Any] = []
         self._states: list[State] = []
+        self._parameters: list[Tracer | None] = []
+        self._kept: dict[int, bool] = {}
+        self._given: dict[str, list[Any]] = {}
+        self._same: dict[str, list[bool]] = {}
+        self._doubts: list[Doubt] = []
+        self._has_steps = False
         carried, self._carried = self._carried, []
         self._add_carried(carried)
+        self._sharing = self._after = Sharing.of(self._entry_arrays())
 
     def _add_carried(self, slots: Sequence[Slot]) -> None:
         values = [slot.get() for slot in slots]
@@ -88,7 +99,9 @@ class RolledLoop:
         def run(given: Sequence[Tracer], _: Any) -> None:
             body(steps.item(tree.unflatten(row_tree, given)))
 
+        self._has_steps = isinstance(steps.count, int)
         step = self._stable(run, types, with_number=False)
+        self._require_fixed(rows)
         outputs = self._outputs(step)
         region, captured = self._close(step, [leaf.lifted for leaf in outputs])
         results = control.scan.emit(
@@ -104,6 +117,18 @@ class RolledLoop:
         count = len(results) - len(outputs)
         self._finish(results[:count])
         self._grow(step, results[count:], steps.count)
+
+    def _require_fixed(self, rows: Sequence[Any]) -> None:
+        """Raise if the loop writes to what it runs over: a scan takes all rows as they are before
+        its first step.
+        """
+        changed = {id(array) for array in self._written} | {id(a) for a, _ in self._doubts}
+        for row in rows:
+            if isinstance(row, Tracer) and any(id(one) in changed for one in row.possible):
+                raise core.trace_error(
+                    "this loop writes to the array over whose rows it runs; take a .copy() of the "
+                    "array, or write `for i in range(len(x))` and x[i]"
+                )
 
     def while_loop(
         self, goes_on: Callable[[Any], Value], body: Callable[[Any], None], with_number: bool
@@ -130,7 +155,7 @@ class RolledLoop:
     ) -> TracedStep:
         for _ in range(MOST_ATTEMPTS):
             try:
-                with self._saved.frozen():
+                with self._saved.frozen(), forgetting_ties():
                     step = self._step(run, rows, with_number)
                 self._saved.require_known(self._carried)
                 adapted = [self._adapted(n, state) for n, state in enumerate(step.made.states)]
@@ -141,14 +166,19 @@ class RolledLoop:
             except HiddenWrite as error:
                 self._saved.restore()
                 self._add_carried(error.slots)
+                del self._written[self._named :]  # those that are carried now were among these
+                self._sharing = Sharing.of(self._entry_arrays())
                 continue
             except BaseException:
                 self._saved.restore()
                 raise
             self._saved.restore()
-            if [_kind(state) for state in adapted] == [_kind(state) for state in self._states]:
+            is_stable = list(map(_kind, adapted)) == list(map(_kind, self._states))
+            if is_stable and self._shares_as_assumed(step.made):
                 return step
-            self._states = adapted
+            if not is_stable:
+                self._states = adapted
+                self._sharing = Sharing.of(self._entry_arrays())
         raise core.trace_error("the types of variables in this loop do not settle")
 
     def _step(
@@ -162,6 +192,7 @@ class RolledLoop:
         grown: list[str] = []
 
         def part() -> list[Any]:
+            self._agree()
             run(given, number)
             return self._appended(grown)
 
@@ -176,28 +207,46 @@ class RolledLoop:
         """Give the carried variables parameters of a region as values; those of arrays that are
         written to are returned.
         """
-        for slot, state in zip(self._carried, self._states, strict=True):
+        self._parameters = []
+        for slot, state, entry in zip(self._carried, self._states, self._entry, strict=True):
             if not isinstance(state, Taken):
                 slot.set(UNDEFINED)
                 continue
+            before = objects_in(entry)
             leaves = [
                 leaf.plain if leaf.type is None else trace.argument(leaf.type, weak=leaf.weak)
                 for leaf in state.leaves
             ]
+            self._parameters += [leaf for leaf in leaves if isinstance(leaf, Tracer)]
             slot.set(variables.rebuild(state, leaves))
+            self._given[slot.name] = objects_in(slot.get())
+            if len(before) == len(self._given[slot.name]):
+                tie_arrays(slot.get(), before)
+        for parameter in self._parameters:
+            if parameter is not None:
+                parameter.forked = not parameter.type.shape
+        self._sharing.link(self._parameters)
+        for array, line in self._doubts:  # by the steps before
+            array.cast_doubt(line, trace)
         for slot in self._temporary:
             slot.set(UNDEFINED)
         return [trace.parameter(array.type) for array in self._written]
+
+    def _agree(self) -> None:
+        """At the start of a step variables agree with the arrays that they may be."""
+        for parameter in self._parameters:
+            if parameter is not None:
+                parameter.settle()
 
     def _appended(self, grown: list[str]) -> list[Any]:
         """What a step appended to lists, whose names go into `grown`."""
         added: list[Any] = []
         carried = [slot.name for slot in self._carried if slot.name in self._names.changed]
         for name, container, content in self._saved.altered():
-            if name in carried:
+            if name in carried and is_tree(container):
                 continue
             count = len(content)
-            is_longer = isinstance(container, list) and len(container) > count
+            is_longer = type(container) is list and len(container) > count
             if not is_longer or any(a is not b for a, b in zip(container, content, strict=False)):
                 raise core.trace_error(
                     f"{name} is changed in this loop in another way than by append, at each step "
@@ -214,11 +263,86 @@ class RolledLoop:
         number = trace.argument(_NUMBER, weak=True) if with_number else None
         entering = self._enter(trace)
         made: list[Value] = []
+
+        def tested() -> None:
+            self._agree()
+            made.append(goes_on(number))
+
         try:
-            trace_part(lambda: made.append(goes_on(number)), (), self._written, trace, entering)
+            trace_part(tested, (), self._written, trace, entering)
         finally:
             self._saved.restore()
         return trace.closed_region(made)
+
+    # --- arrays that may be the same ------------------------------------------------------------
+
+    def _shares_as_assumed(self, step: TracedPart) -> bool:
+        """Whether a step was traced with all that matters to it of what its variables may have in
+        common with other arrays, and of what the steps before may have written to.
+        """
+        ends = [leaf.array for leaf in self._leaves(step.states)]
+        end, sources = Sharing.of(ends, [step.trace]), sources_of(ends, self._parameters)
+        found = Sharing.of(self._entry_arrays()).over_steps(end, sources)
+        moved = {id(array) for array in self._written}
+        read = step.trace.read_arrays.keys() | moved
+        doubted = {id(array) for array, _ in step.doubts}
+        written = {
+            number
+            for number, array in enumerate(self._parameters)
+            if array is not None and (array.is_written or id(array) in doubted)
+        }
+        matters = found.matters_beyond(self._sharing, written, read, moved)
+        known = {id(array) for array, _ in self._doubts}
+        line = step.doubts[0][1] if step.doubts else user_line() or True
+        reached = [a for number in written for a in found.outer.get(number, {}).values()]
+        further = [*step.doubts, *[(array, line) for array in reached]]
+        self._doubts += [doubt for doubt in further if id(doubt[0]) not in known]
+        self._sharing = found
+        self._after = found.after_step(end, sources) if self._has_steps else found
+        self._kept = {
+            number: start.is_written
+            for number, (end, start) in enumerate(zip(ends, self._parameters, strict=True))
+            if end is start and start is not None and start.type.shape
+        }
+        for slot, state in zip(self._carried, step.states, strict=True):
+            given = self._given.get(slot.name, [])
+            if isinstance(state, Taken) and len(given) == len(state.objects):
+                pairs = zip(given, state.objects, strict=True)
+                self._same[slot.name] = [one is not None and one is two for one, two in pairs]
+        return not matters and not ({id(array) for array, _ in further} - known) & read
+
+    def _arrays(self, results: Sequence[Value]) -> list[Tracer]:
+        """What carried variables are after the loop: arrays of their own, or those from before."""
+        leaves = [leaf for leaf in self._leaves(self._states) if leaf.type is not None]
+        made = [
+            core.wrap(value, weak=leaf.weak) for value, leaf in zip(results, leaves, strict=True)
+        ]
+        for array in [*made, *self._entry_arrays()]:
+            if array is not None and not array.type.shape:
+                array.memory.forked = True
+        self._after.link(made)
+        for number, entry in enumerate(self._entry_arrays()):
+            if entry is None or number not in self._kept:
+                continue
+            if self._kept[number]:
+                entry.overwrite(made[number].value)
+            made[number] = entry
+        return made
+
+    def _entry_arrays(self) -> list[Tracer | None]:
+        """The arrays that carried variables are before the loop."""
+        arrays: list[Tracer | None] = []
+        for value, state in zip(self._entry, self._states, strict=True):
+            if isinstance(state, Taken):
+                leaves = (
+                    [None] * len(state.leaves) if value is UNDEFINED else tree.flatten(value)[0]
+                )
+                arrays += [
+                    leaf if isinstance(leaf, Tracer) else None
+                    for leaf, own in zip(leaves, state.leaves, strict=True)
+                    if own.type is not None
+                ]
+        return arrays
 
     # --- what is carried ------------------------------------------------------------------------
 
@@ -281,26 +405,28 @@ class RolledLoop:
         return step.made.close(leaves, types, outputs)
 
     def _finish(self, results: Sequence[Value]) -> None:
-        given = iter(results)
+        count = len(self._types())
+        resume(self._doubts)
+        store(self._written, results[count:])
+        given = iter(self._arrays(results[:count]))
         for slot, before, state in zip(self._carried, self._entry, self._states, strict=True):
             if not isinstance(state, Taken):
                 slot.set(UNDEFINED)
-                self._explain(slot.name)
+                self._explain(slot)
                 continue
-            leaves = [
-                leaf.plain if leaf.type is None else core.wrap(next(given), weak=leaf.weak)
-                for leaf in state.leaves
-            ]
-            set_slot(slot, before, variables.rebuild(state, leaves))
-        for array, value in zip(self._written, given, strict=True):
-            array.assign(value, SPELLING)
+            leaves = [leaf.plain if leaf.type is None else next(given) for leaf in state.leaves]
+            objects, same = objects_in(before), self._same.get(slot.name, [])
+            if len(objects) != len(same):
+                objects = same = []
+            kept = [one if is_same else None for one, is_same in zip(objects, same, strict=True)]
+            slot.set(with_objects(variables.rebuild(state, leaves), kept, [objects]))
         for slot in self._temporary:
             slot.set(UNDEFINED)
-            self._explain(slot.name)
+            self._explain(slot)
 
-    def _explain(self, name: str) -> None:
+    def _explain(self, slot: Slot) -> None:
         note_undefined(
-            name,
+            slot,
             "it is assigned only inside of a loop that may have no step at all, "
             f"{user_line()}; give it a value before the loop",
         )
@@ -319,7 +445,9 @@ class RolledLoop:
         return list(returned.leaves)
 
     def _grow(self, step: TracedStep, stacked: Sequence[Value], count: Any) -> None:
-        """Append to lists what the steps have left, item by item; the whole is remembered too."""
+        """Append to lists what the steps have left, item by item: joined again they are the array
+        that they are rows of.
+        """
         if not step.lists:
             return
         if not isinstance(count, int):
@@ -334,12 +462,7 @@ class RolledLoop:
         containers = {name: container for name, container, _ in self._saved.containers}
         for number, name in enumerate(step.lists):
             items = [item for made in steps for item in made[number]]
-            container = containers[name]
-            was_empty = not container
-            container.extend(items)
-            state = conversion.get()
-            if was_empty and len(arrays) == 1 and len(items) == count and state is not None:
-                state.grown[id(container)] = (container, tuple(items), arrays[0])
+            containers[name].extend(items)
 
 
 def _adapted_leaf(before: VariableLeaf, after: VariableLeaf) -> VariableLeaf | None:

@@ -111,6 +111,7 @@ class StatementScope:
 
     def __init__(self, parts: Sequence[Part], names: Names) -> None:
         self.names = names
+        self.parts = parts
         self._cells: dict[str, CellType] = {}
         self._globals: dict[str, Any] = {}
         for part in parts:

@@ -11,7 +11,9 @@ import functools
 import linecache
 import os
 import sysconfig
+import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import CodeType
 from typing import Any, Final, TypeAlias
 
@@ -28,6 +30,8 @@ _LIBRARIES: Final = tuple(
         if (path := sysconfig.get_paths().get(name))
     }
 ) + (os.path.dirname(os.path.abspath(np.__file__)) + os.sep,)
+FUTURE_FLAGS: Final = 0x1FE0000  # of `from __future__ import ...` in code objects
+_LOADED: Final = time.time()
 _GENERATOR_FLAGS: Final = 0x20 | 0x80 | 0x200  # generator, coroutine, asynchronous generator
 
 
@@ -59,9 +63,52 @@ def function_node(code: CodeType, names: Mapping[str, Any]) -> tuple[FunctionNod
     ]
     if len(found) > 1:
         found = [(node, owner) for node, owner in found if _holds(node, code)]
-    if len(found) != 1:
+    if len(found) != 1 or not _is_running(code, "".join(lines)):
         raise NoSource(f"the text of {code.co_filename} is not the one that is running")
     return found[0]
+
+
+def _is_running(code: CodeType, text: str) -> bool:
+    """Whether a function was compiled from a text, which then gives the same byte code. Tools that
+    rewrite modules, as pytest does for `assert`, give another one: then the file must be older than
+    the process.
+    """
+    compiled = _compiled(code.co_filename, text, code.co_flags & FUTURE_FLAGS)
+    if any(code == other for other in compiled.get((code.co_name, code.co_firstlineno), ())):
+        return True
+    try:
+        return os.stat(code.co_filename).st_mtime < _process_start()
+    except OSError:
+        return False
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(file: str, text: str, flags: int) -> dict[tuple[str, int], list[CodeType]]:
+    """All code objects of a text, by name and line."""
+    try:
+        module = compile(text, file, "exec", flags, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return {}
+    found: dict[tuple[str, int], list[CodeType]] = {}
+    stack = [module]
+    while stack:
+        code = stack.pop()
+        found.setdefault((code.co_name, code.co_firstlineno), []).append(code)
+        stack += [each for each in code.co_consts if isinstance(each, CodeType)]
+    return found
+
+
+@functools.cache
+def _process_start() -> float:
+    """When this process began, in seconds since the epoch; when Weft was loaded, where the system
+    does not tell.
+    """
+    try:
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        ticks = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+        return time.time() - (time.clock_gettime(time.CLOCK_BOOTTIME) - ticks)
+    except (OSError, AttributeError, ValueError, IndexError):
+        return _LOADED
 
 
 @functools.lru_cache(maxsize=64)

@@ -15,6 +15,7 @@ from weft.compiler.ir.graph import Parameter, Value
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops.helpers import zeros
 from weft.compiler.record import record
+from weft.frontends.flow.identity import objects_in
 from weft.frontends.flow.scope import UNDEFINED, Undefined
 from weft.frontends.tracing import core, tree
 from weft.frontends.tracing.arguments import short
@@ -26,13 +27,17 @@ class VariableLeaf:
     """A part of a variable's value: an array of a type, or `plain`, which is known.
 
     A Python number is both: it has a type, and a value while it is the same on all ways. What has
-    a type only stands for a value that nobody reads, and is zero.
+    a type only stands for a value that nobody reads, and is zero. `array` is the traced array
+    itself, which other names may stand for too; `is_outer` tells that it is one from before the
+    branch or loop.
     """
 
     type: ArrayType | None
     weak: bool = False
     value: Value | None = None
     plain: Any = UNDEFINED
+    array: Tracer | None = None
+    is_outer: bool = False
 
     @property
     def is_known(self) -> bool:
@@ -55,10 +60,13 @@ class VariableLeaf:
 
 @record
 class Taken:
-    """The value of a variable, taken apart."""
+    """The value of a variable, taken apart; `objects` are its lists and other nodes that can change
+    and its NumPy arrays.
+    """
 
     treedef: tree.TreeDef
     leaves: tuple[VariableLeaf, ...]
+    objects: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
         if self.treedef.num_nodes == 1 and self.leaves:
@@ -78,17 +86,21 @@ class _Shown:
 State: TypeAlias = "Taken | Undefined"
 
 
-def take(value: Any, trace: Trace) -> State:
-    """The value of a variable as of now, arrays read in a trace."""
+def take(value: Any, trace: Trace, moved: Sequence[Tracer] = ()) -> State:
+    """The value of a variable as of now, arrays read in a trace; those that were moved into it are
+    from before.
+    """
     if isinstance(value, Undefined):
         return value
     leaves, treedef = tree.flatten(value)
-    return Taken(treedef, tuple([_leaf(leaf, trace) for leaf in leaves]))
+    taken = tuple([_leaf(leaf, trace, moved) for leaf in leaves])
+    return Taken(treedef, taken, tuple(objects_in(value)))
 
 
-def _leaf(leaf: Any, trace: Trace) -> VariableLeaf:
+def _leaf(leaf: Any, trace: Trace, moved: Sequence[Tracer]) -> VariableLeaf:
     if isinstance(leaf, Tracer):
-        return VariableLeaf(leaf.type, leaf.weak, trace.read(leaf))
+        is_outer = leaf.region_trace is not trace or any(leaf is array for array in moved)
+        return VariableLeaf(leaf.type, leaf.weak, trace.read(leaf), array=leaf, is_outer=is_outer)
     if isinstance(leaf, np.ndarray | np.generic) and is_supported(leaf.dtype):
         value = trace.lift(leaf)
         return VariableLeaf(value.type, False, value)
@@ -106,6 +118,12 @@ def same_known(leaves: Sequence[VariableLeaf]) -> bool:
     return first.is_known and all(
         leaf.is_known and _is_same(first.plain, leaf.plain) for leaf in leaves
     )
+
+
+def same_array(leaves: Sequence[VariableLeaf]) -> bool:
+    """Whether all leaves are one and the same array from before."""
+    first = leaves[0]
+    return first.is_outer and all(leaf.array is first.array for leaf in leaves)
 
 
 def _is_same(one: Any, other: Any) -> bool:

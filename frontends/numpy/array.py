@@ -10,7 +10,6 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from types import EllipsisType
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -26,6 +25,7 @@ from weft.frontends.numpy.functions.axis_ops import as_value
 from weft.frontends.numpy.functions.namespace import BY_NUMPY, GENERALISED, MAIN
 from weft.frontends.numpy.functions.refusals import attribute_refusal, refusal
 from weft.frontends.numpy.functions.ufuncs import apply_operator, apply_ufunc, emitter
+from weft.frontends.numpy.keys import has_ellipsis, is_basic, key_text
 from weft.frontends.numpy.masked import indexing as masked_indexing
 from weft.frontends.numpy.masked.array import positions, rows_of
 from weft.frontends.numpy.ufunc_methods import apply_ufunc_method, write_into
@@ -112,7 +112,7 @@ def _in_place(ufunc: np.ufunc, symbol: str) -> Callable[[Any, Any], Any]:
         if not isinstance(other, _OPERANDS):
             return NotImplemented
         result = located(apply_operator, ufunc, self, other)
-        if not self.type.shape:
+        if not self.type.shape and self._view is None:
             return result
         new = located(_same_kind, result, self, ufunc)
         self.assign(new, f"x = x {symbol} ...")
@@ -246,19 +246,24 @@ class TracedArray(Viewed):
         if masked_indexing.is_masked_key(key):
             return located(masked_indexing.select, self, key)
         value = located(indexing.getitem, self, key)
-        if not _is_basic(key) or not value.type.shape:
+        return self.part(key, value) if is_basic(key) else current_trace().wrap(value)
+
+    def part(self, key: Any, value: Value) -> Any:
+        """What `x[key]` gives for a basic key, of which the value is there already."""
+        if not (value.type.shape or has_ellipsis(key)):
             return current_trace().wrap(value)
         return self._view_of(
             lambda base: indexing.getitem(core.wrap(base), key),
             lambda base, new: indexing.update(core.wrap(base), key, core.wrap(new)),
             value,
+            like=lambda array: array[key],
         )
 
     def __setitem__(self, key: Any, new: ArrayLike) -> None:
-        self._require_writable(f"x = x.at[{_key_text(key)}].set(...)")
+        self.require_writable(f"x = x.at[{key_text(key)}].set(...)")
         write = masked_indexing.written if masked_indexing.is_masked_key(key) else indexing.update
         value = located(write, self, key, new)
-        self.assign(value, f"x = x.at[{_key_text(key)}].set(...)")
+        self.assign(value, f"x = x.at[{key_text(key)}].set(...)")
 
     @property
     def at(self) -> TracedUpdates:
@@ -522,9 +527,12 @@ class TracedArray(Viewed):
     repeat = _method("repeat")
     take = _method("take")
     trace = _method("trace")
-    diagonal = _method("diagonal")
     searchsorted = _method("searchsorted")
     nonzero = _method("nonzero")
+
+    def diagonal(self, *args: Any, **kwargs: Any) -> Any:
+        """As `numpy.ndarray.diagonal`: it follows writes to this array, and is not written to."""
+        return located(self.view_by, MAIN["diagonal"], "diagonal", args, kwargs)
 
     def put(self, indices: ArrayLike, values: ArrayLike, mode: str = "raise") -> None:
         """As `numpy.ndarray.put`: a write in place."""
@@ -566,29 +574,3 @@ SURFACE: Final = Surface(
 def start_trace(parent: Trace | None = None) -> Trace:
     """A new trace whose arrays are `TracedArray`s."""
     return Trace(SURFACE, parent)
-
-
-def _is_basic(key: Any) -> bool:
-    items = key if isinstance(key, tuple) else (key,)
-    return all(
-        item is None or isinstance(item, slice | int | np.integer | EllipsisType | Dim)
-        for item in items
-    )
-
-
-def _key_text(key: Any) -> str:
-    items = key if isinstance(key, tuple) else (key,)
-    return ", ".join(_item_text(item) for item in items)
-
-
-def _item_text(item: Any) -> str:
-    if isinstance(item, slice):
-        parts = ["" if b is None else str(b) for b in (item.start, item.stop, item.step)]
-        return ":".join(parts[:2] if item.step is None else parts)
-    return (
-        "..."
-        if item is Ellipsis
-        else "i"
-        if isinstance(item, Tracer | np.ndarray | list)
-        else str(item)
-    )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, Final
 
 import numpy as np
@@ -241,6 +242,8 @@ def reduceat(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: An
     place = core.normalize_axis(axis, value.type.rank)
     if isinstance(index, Constant) and len(index.array) <= _FEW:
         return core.wrap(_pieces(ufunc, value, index.array, place, dtype))
+    if index.type.shape == (0,):
+        return core.wrap(_pieces(ufunc, value, np.zeros(0, np.int64), place, dtype))
     return core.wrap(_pieces_by_mask(ufunc, value, index, place, dtype))
 
 
@@ -250,7 +253,7 @@ def _pieces(
     """Known pieces, each cut out."""
     size = value.type.shape[axis]
     made = []
-    for here, following in zip(index, [*index[1:], None], strict=True):
+    for here, following in zip_longest(index, index[1:]):
         begin = int(here)
         if isinstance(size, int) and not 0 <= begin < size:
             raise BoundsError(
@@ -320,7 +323,7 @@ def at(ufunc: np.ufunc, array: Any, key: Any, new: Any = None) -> None:
             new = apply_ufunc(np.negative, new)
         array.assign(indexing.update(array, key, new, _AT[ufunc]), spelling)
         return
-    array._require_writable(spelling)
+    array.require_writable(spelling)
     array.assign(_one_by_one(ufunc, array, key, new), spelling)
 
 

@@ -6,7 +6,10 @@ decides by strides whether a result is a view, which a trace does not know, both
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import itertools
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -26,13 +29,14 @@ _PERMUTATIONS: Final = frozenset(
 _RESHAPES: Final = frozenset(
     ("reshape", "squeeze", "expand_dims", "atleast_1d", "atleast_2d", "atleast_3d")
 )
-_READ_ONLY: Final = frozenset(
-    ("broadcast_to", "flip", "fliplr", "flipud", "rot90", "diagonal")
-    + ("split", "array_split", "hsplit", "vsplit", "dsplit", "unstack")
-)
-"""NumPy functions whose results follow writes to the array, but are not written to here."""
+_FLIPS: Final = frozenset(("flip", "fliplr", "flipud"))  # which undo themselves
+_SPLITS: Final = frozenset(("split", "array_split", "hsplit", "vsplit", "dsplit", "unstack"))
+_READ_ONLY: Final = frozenset(("broadcast_to", "diagonal"))
+"""NumPy functions whose results follow writes to the array, but are not written to."""
 
-FUNCTIONS: Final = _PERMUTATIONS | _RESHAPES | _READ_ONLY | {"ravel", "real", "imag"}
+FUNCTIONS: Final = frozenset(
+    _PERMUTATIONS | _RESHAPES | _FLIPS | _SPLITS | _READ_ONLY | {"rot90", "ravel", "real", "imag"}
+)
 """NumPy functions that return views of their first argument."""
 
 
@@ -62,7 +66,9 @@ class Viewed(Tracer):
             raise ShapeError(f"axes {tuple(chosen)} do not match rank {rank}", location=user_line())
         inverse = np.argsort(order).tolist()
         return self._view_of(
-            lambda value: core.transpose(value, order), lambda _, new: core.transpose(new, inverse)
+            lambda value: core.transpose(value, order),
+            lambda _, new: core.transpose(new, inverse),
+            like=lambda array: array.transpose(order),
         )
 
     def swapaxes(self, axis1: int, axis2: int) -> Any:
@@ -100,7 +106,9 @@ class Viewed(Tracer):
                 "x.real and x.imag, np.packbits, or .astype"
             )
         return self._view_of(
-            lambda value: bitcast(value, dtype=wanted), lambda _, new: bitcast(new, dtype=own)
+            lambda value: bitcast(value, dtype=wanted),
+            lambda _, new: bitcast(new, dtype=own),
+            like=lambda array: array.view(wanted.numpy),
         )
 
     @property
@@ -114,9 +122,7 @@ class Viewed(Tracer):
         return self
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        from weft.frontends.numpy import public  # users of the protocol are few
-
-        return public
+        return importlib.import_module("weft.numpy")  # users of the protocol are few
 
     @property
     def flat(self) -> Any:
@@ -126,7 +132,9 @@ class Viewed(Tracer):
     def real(self) -> Any:
         if not self.type.dtype.is_complex:
             return self
-        return self._view_of(real, lambda base, new: complex_(new, imag(base)))
+        return self._view_of(
+            real, lambda base, new: complex_(new, imag(base)), like=lambda array: array.real
+        )
 
     @real.setter
     def real(self, new: Any) -> None:
@@ -136,7 +144,9 @@ class Viewed(Tracer):
     def imag(self) -> Any:
         if not self.type.dtype.is_complex:
             return current_trace().wrap(core.full(self.type.shape, 0, self.type.dtype))
-        return self._view_of(imag, lambda base, new: complex_(real(base), new))
+        return self._view_of(
+            imag, lambda base, new: complex_(real(base), new), like=lambda array: array.imag
+        )
 
     @imag.setter
     def imag(self, new: Any) -> None:
@@ -161,11 +171,17 @@ class Viewed(Tracer):
         if name in _RESHAPES:
             has_order = name == "reshape" and len(args) > 1
             return self._reshaped_view(result, args[1] if has_order else kwargs.get("order", "C"))
-        if isinstance(result, Tracer):
-            return self._follow(result.value, lambda array: function(array, *args, **kwargs))
-        return type(result)(
-            self._follow(part.value, lambda array, i=i: function(array, *args, **kwargs)[i])  # type: ignore[misc]
-            for i, part in enumerate(result)
+        if name in _SPLITS:
+            whole: Any = self
+            axis = _split_axis(name, self.type.rank, args, kwargs)
+            keys = _keys_of_parts(axis, self.type.shape[axis], result, _cuts(name, args, kwargs))
+            return type(result)(whole.part(k, p.value) for k, p in zip(keys, result, strict=True))
+        undo = _undoing(name, function, args, kwargs)
+        return self._view_of(
+            lambda base: function(core.wrap(base), *args, **kwargs).value,
+            None if undo is None else lambda _, new: undo(core.wrap(new)).value,
+            result.value,
+            like=lambda array: getattr(np, name)(array, *args, **kwargs),
         )
 
     def _permuted_view(self, value: Value) -> Any:
@@ -178,10 +194,8 @@ class Viewed(Tracer):
             lambda base: core.transpose(base, order),
             lambda _, new: core.transpose(new, inverse),
             value,
+            like=lambda array: array.transpose(order),
         )
-
-    def _follow(self, value: Value, function: Callable[[Any], Any]) -> Any:
-        return self._view_of(lambda base: function(core.wrap(base)).value, None, value)
 
     def _reshaped_view(self, reshaped: Tracer, order: str = "C", contiguous: bool = False) -> Any:
         """A view for certain if this array has its own memory, in row-major order, or if only
@@ -190,17 +204,25 @@ class Viewed(Tracer):
         target, original = reshaped.type.shape, self.type.shape
         same = _without_ones(target) == _without_ones(original)
         own = self._view is None and (order == "C" or same)
+
+        def like(array: Any) -> Any:
+            if contiguous and not array.flags[f"{order}_CONTIGUOUS"]:
+                raise ValueError("what does not lie in one piece is copied")
+            return _reshaped_in_place(array, target, order)
+
         if not own and (contiguous or not same):
             return self._view_of(
                 lambda value: manipulation.reshape(core.wrap(value), target, order=order).value,
-                None,
+                lambda _, new: manipulation.reshape(core.wrap(new), original, order=order).value,
                 reshaped.value,
                 certain=False,
+                like=like,
             )
         return self._view_of(
             lambda value: core.reshape(value, target),
             lambda _, new: core.reshape(new, original),
             reshaped.value,
+            like=like,
         )
 
     def _view_of(
@@ -209,14 +231,76 @@ class Viewed(Tracer):
         put: Callable[[Value, Value], Value] | None,
         value: Value | None = None,
         certain: bool = True,
+        like: Callable[[Any], Any] = lambda array: array.view(),
     ) -> Any:
         trace = current_trace()
         if value is None:
             value = get(trace.read(self))
         if not self.type.shape:
             put, certain = None, False  # a view of a rank-0 array, a copy of a scalar
-        view = TracerView(self, get, put, certain)
+        view = TracerView(self, get, put, certain, like)
         return trace.make_tracer(trace, value, weak=self.weak, view=view, owner=self._owner)
+
+
+def _split_axis(name: str, rank: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    """The axis along which a function cuts an array."""
+    fixed = {"hsplit": min(1, rank - 1), "vsplit": 0, "dsplit": 2}
+    if name in fixed:
+        return fixed[name]
+    given = args[1] if name != "unstack" and len(args) > 1 else kwargs.get("axis", 0)
+    return core.normalize_axis(given, rank)
+
+
+def _cuts(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Where a function cuts an array, or into how many parts; None if it takes every row."""
+    if name == "unstack":
+        return None
+    return args[0] if args else kwargs["indices_or_sections"]
+
+
+def _keys_of_parts(
+    axis: int, size: Any, parts: Sequence[Tracer], cuts: Any
+) -> list[tuple[Any, ...]]:
+    """Where the parts of an array are that was cut along an axis."""
+    before = (slice(None),) * axis
+    if cuts is None:
+        return [(*before, number) for number in range(len(parts))]
+    if np.ndim(cuts):  # in any order, from either end
+        ends = [0, *cuts, size]
+    else:
+        ends = list(itertools.accumulate([part.type.shape[axis] for part in parts], initial=0))
+    return [(*before, slice(*pair)) for pair in itertools.pairwise(ends)]
+
+
+def _undoing(
+    name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Callable[[Any], Any] | None:
+    """What brings the elements of a view back to where they were; None for those that are only
+    read.
+    """
+    if name in _READ_ONLY:
+        return None
+    if name in _FLIPS:
+        return lambda array: function(array, *args, **kwargs)
+    turns = args[0] if args else kwargs.get("k", 1)
+    axes = args[1] if len(args) > 1 else kwargs.get("axes", (0, 1))
+    return lambda array: function(array, -turns, axes)
+
+
+def _reshaped_in_place(array: Any, target: Shape, order: str) -> Any:
+    """A view in another shape; a ValueError where NumPy makes a copy."""
+    if order == "A":
+        is_by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
+        order = "F" if is_by_columns else "C"
+    if order == "F":
+        return _reshaped_in_place(array.T, target[::-1], "C").T
+    made = np.lib.stride_tricks.as_strided(array, array.shape, array.strides)
+    try:
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+            made.shape = target  # NumPy 2.0 knows no reshape(copy=False)
+    except AttributeError as error:
+        raise ValueError("what does not lie in one piece is copied") from error
+    return made
 
 
 def _without_ones(shape: Shape) -> list[Any]:

@@ -21,11 +21,11 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.dtypes import dtype as as_dtype
 from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.types import Shape
-from weft.frontends.eager.anywhere import eager
 from weft.frontends.numpy.functions.gammas import lgamma, log_sample_slope
 from weft.frontends.numpy.functions.linalg import cholesky, qr
 from weft.frontends.numpy.functions.normals import erfc, ndtri
 from weft.frontends.numpy.functions.selection import take
+from weft.frontends.random.drawing import draws, unknown
 from weft.frontends.random.sampling import (
     categorical,
     fold_in,
@@ -71,7 +71,7 @@ def _parameters(dtype: Any, shape: Any, *given: ArrayLike) -> tuple[DType, Shape
     element = as_dtype(dtype)
     if not element.is_float:
         raise core.trace_error(f"random floats have a floating-point dtype, got {element}")
-    values = [core.lift(parameter, element) for parameter in given]
+    values = [unknown(core.lift(parameter, element)) for parameter in given]
     common = core.broadcast_shapes(*[value.type.shape for value in values])
     target = common if shape is None else core.as_shape(shape)
     if core.broadcast_shapes(common, target) != target:
@@ -97,7 +97,7 @@ def _scaled(standard: Any, loc: ArrayLike, scale: ArrayLike, dtype: DType, targe
 # --- by a formula -------------------------------------------------------------------------------
 
 
-@eager
+@draws
 def exponential(key: ArrayLike, shape: Any = (), dtype: Any = "f64", scale: ArrayLike = 1.0) -> Any:
     """Exponential floats of mean `scale`."""
     element, target = as_dtype(dtype), core.as_shape(shape)
@@ -105,7 +105,7 @@ def exponential(key: ArrayLike, shape: Any = (), dtype: Any = "f64", scale: Arra
     return _scaled(drawn, 0.0, scale, element, target)
 
 
-@eager
+@draws
 def laplace(
     key: ArrayLike,
     shape: Any = (),
@@ -120,7 +120,7 @@ def laplace(
     return _scaled(drawn, loc, scale, element, target)
 
 
-@eager
+@draws
 def logistic(
     key: ArrayLike,
     shape: Any = (),
@@ -134,7 +134,7 @@ def logistic(
     return _scaled(np.log(drawn) - np.log1p(-drawn), loc, scale, element, target)
 
 
-@eager
+@draws
 def cauchy(
     key: ArrayLike,
     shape: Any = (),
@@ -148,7 +148,7 @@ def cauchy(
     return _scaled(drawn, loc, scale, element, target)
 
 
-@eager
+@draws
 def rayleigh(key: ArrayLike, shape: Any = (), dtype: Any = "f64", scale: ArrayLike = 1.0) -> Any:
     """The length of a vector of two normal floats of deviation `scale`."""
     element, target = as_dtype(dtype), core.as_shape(shape)
@@ -156,7 +156,7 @@ def rayleigh(key: ArrayLike, shape: Any = (), dtype: Any = "f64", scale: ArrayLi
     return _scaled(drawn, 0.0, scale, element, target)
 
 
-@eager
+@draws
 def weibull(
     key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: Any = "f64", scale: ArrayLike = 1.0
 ) -> Any:
@@ -166,14 +166,14 @@ def weibull(
     return drawn ** (1 / power) * factor
 
 
-@eager
+@draws
 def pareto(key: ArrayLike, b: ArrayLike, shape: Any = None, dtype: Any = "f64") -> Any:
     """Floats from 1 up with density b / x^(b + 1)."""
     element, target, (power,) = _parameters(dtype, shape, b)
     return np.exp(-np.log(_open_uniform(key, target, element)) / power)
 
 
-@eager
+@draws
 def lognormal(
     key: ArrayLike,
     shape: Any = (),
@@ -185,7 +185,7 @@ def lognormal(
     return np.exp(normal(key, shape, dtype, mean, std))
 
 
-@eager
+@draws
 def truncated_normal(
     key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: Any = None, dtype: Any = "f64"
 ) -> Any:
@@ -208,7 +208,7 @@ def _normal_cdf(x: Any) -> Any:
     return 0.5 * erfc(x * -math.sqrt(0.5))
 
 
-@eager
+@draws
 def multivariate_normal(
     key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: Any = None, dtype: Any = "f64"
 ) -> Any:
@@ -217,14 +217,14 @@ def multivariate_normal(
     """
     element = as_dtype(dtype)
     centre: Any = core.wrap(core.lift(mean, element))
-    factor: Any = cholesky(core.wrap(core.lift(cov, element)))
+    factor: Any = cholesky(core.wrap(unknown(core.lift(cov, element))))
     stack = core.broadcast_shapes(centre.shape[:-1], factor.shape[:-2])
     target = stack if shape is None else core.as_shape(shape)
     noise: Any = normal(key, (*target, centre.shape[-1]), element.name)
     return centre + (factor @ noise[..., None])[..., 0]
 
 
-@eager
+@draws
 def orthogonal(key: ArrayLike, n: int, shape: Any = (), dtype: Any = "f64") -> Any:
     """Orthogonal matrices of n rows, each as likely as another.
 
@@ -237,14 +237,14 @@ def orthogonal(key: ArrayLike, n: int, shape: Any = (), dtype: Any = "f64") -> A
     return q * signs[..., None, :]
 
 
-@eager
+@draws
 def rademacher(key: ArrayLike, shape: Any = (), dtype: Any = "f64") -> Any:
     """-1 and 1, each with probability 1/2."""
     drawn: Any = randint(key, shape, 0, 2, "i8")
     return (2 * drawn - 1).astype(as_dtype(dtype).numpy)
 
 
-@eager
+@draws
 def geometric(key: ArrayLike, p: ArrayLike, shape: Any = None, dtype: Any = "i64") -> Any:
     """The number of trials of probability `p` up to the first success."""
     element, target, (chance,) = _parameters("f64", shape, p)
@@ -252,7 +252,7 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Any = None, dtype: Any = "i64
     return np.ceil(drawn).astype(as_dtype(dtype).numpy)
 
 
-@eager
+@draws
 def choice(
     key: ArrayLike,
     a: ArrayLike,
@@ -273,11 +273,11 @@ def choice(
     elif p is None:
         places = permutation(key, options)[:count].reshape(target)
     elif replace:
-        chances: Any = core.wrap(core.lift(p))
+        chances: Any = core.wrap(unknown(core.lift(p)))
         places = categorical(key, np.log(chances), shape=target)
     else:
         # The largest sums of logarithm and Gumbel noise are a draw without replacement.
-        weights: Any = core.wrap(core.lift(p, dtypes.f64))
+        weights: Any = core.wrap(unknown(core.lift(p, dtypes.f64)))
         noise = -np.log(-np.log(_open_uniform(key, (options,), dtypes.f64)))
         places = np.argsort(-(np.log(weights) + noise))[:count].reshape(target)
     return places if is_number else take(a, places, axis)
@@ -346,7 +346,7 @@ def _wide(element: DType) -> str:
     return "f32" if element.bits == 16 else element.name
 
 
-@eager
+@draws
 def loggamma(key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: Any = "f64") -> Any:
     """The logarithms of gamma floats of shape `a`, which do not underflow where `a` is small."""
     element = as_dtype(dtype)
@@ -354,7 +354,7 @@ def loggamma(key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: Any = "f64"
     return _log_gamma()(key, power).astype(element.numpy)
 
 
-@eager
+@draws
 def gamma(
     key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: Any = "f64", scale: ArrayLike = 1.0
 ) -> Any:
@@ -372,14 +372,14 @@ def gamma(
     return _scaled(drawn, 0.0, scale, element, target)
 
 
-@eager
+@draws
 def chisquare(key: ArrayLike, df: ArrayLike, shape: Any = None, dtype: Any = "f64") -> Any:
     """Sums of `df` squares of normal floats; `df` need not be whole."""
     _, target, (freedom,) = _parameters(dtype, shape, df)
     return 2 * gamma(key, freedom * 0.5, target, dtype)
 
 
-@eager
+@draws
 def t(key: ArrayLike, df: ArrayLike, shape: Any = None, dtype: Any = "f64") -> Any:
     """Floats of Student's distribution with `df` degrees of freedom."""
     first, second = split(key)
@@ -389,7 +389,7 @@ def t(key: ArrayLike, df: ArrayLike, shape: Any = None, dtype: Any = "f64") -> A
     return noise * np.sqrt(freedom / (2 * spread))
 
 
-@eager
+@draws
 def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Any = None, dtype: Any = "f64") -> Any:
     """Floats of the beta distribution, as the share of one of two gamma floats."""
     element = as_dtype(dtype)
@@ -400,7 +400,7 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Any = None, dtype: A
     return share.astype(element.numpy)
 
 
-@eager
+@draws
 def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Any = None, dtype: Any = "f64") -> Any:
     """Vectors of the Dirichlet distribution along the last axis, as shares of gamma floats.
 
@@ -422,7 +422,7 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Any = None, dtype: Any = 
 # --- counts -------------------------------------------------------------------------------------
 
 
-@eager
+@draws
 def poisson(key: ArrayLike, lam: ArrayLike, shape: Any = None, dtype: Any = "i64") -> Any:
     """Counts of events of mean `lam`; no gradient flows, as they are whole numbers."""
     _, target, (mean,) = _parameters("f64", shape, lam)
@@ -469,10 +469,10 @@ def _poisson_of_many(key: Any, mean: Any, target: Shape) -> Any:
         right = safe * np.log(mean) - mean - lgamma(safe + 1)
         return k, is_quick | (~is_out & (left <= right))
 
-    return _rounds(attempt, np.zeros_like(mean), np.zeros(target, bool) | np.isnan(mean))
+    return _rounds(attempt, np.zeros_like(mean), np.isnan(mean))
 
 
-@eager
+@draws
 def binomial(
     key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Any = None, dtype: Any = "i64"
 ) -> Any:

@@ -22,7 +22,7 @@ from weft.compiler.ir.build import constant
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.dtypes import dtype as as_dtype
-from weft.compiler.ir.graph import Value
+from weft.compiler.ir.graph import Constant, Value
 from weft.compiler.ir.types import ArrayType, Shape
 from weft.compiler.ops import conversion, ordering, shape
 from weft.compiler.ops.arithmetic import add, maximum, mul, neg, remainder, sub
@@ -30,8 +30,8 @@ from weft.compiler.ops.logic import and_, lt, or_, shift_right, xor
 from weft.compiler.ops.random import threefry2x32
 from weft.compiler.ops.reduction import argmax
 from weft.compiler.ops.special import erfinv, log
-from weft.frontends.eager.anywhere import eager
 from weft.frontends.numpy.functions import selection
+from weft.frontends.random.drawing import draws
 from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
@@ -101,8 +101,17 @@ def _uniform(key: ArrayLike, target: Shape, dtype: DType, low: Value, high: Valu
     exponent = np.ones((), dtype.numpy).view(unsigned.numpy)
     one_to_two = conversion.bitcast(or_(raw, constant(exponent, unsigned)), dtype=dtype)
     unit = sub(one_to_two, constant(1, dtype))
-    low, high = _stretch(low, target), _stretch(high, target)
-    return maximum(low, add(mul(unit, sub(high, low)), low))
+    width = _stretch(_difference(high, low), target)
+    low = _stretch(low, target)
+    return maximum(low, add(mul(unit, width), low))
+
+
+def _difference(high: Value, low: Value) -> Value:
+    """high - low, now if both are known: products with powers of two are exact, and stay plain."""
+    if isinstance(high, Constant) and isinstance(low, Constant):
+        return constant(high.array - low.array, high.type.dtype)
+    common = core.broadcast_shapes(high.type.shape, low.type.shape)
+    return sub(_stretch(high, common), _stretch(low, common))
 
 
 def _stretch(value: Value, target: Shape) -> Value:
@@ -115,7 +124,7 @@ def _unit_normal(key: ArrayLike, target: Shape, dtype: DType) -> Value:
     return mul(constant(math.sqrt(2), dtype), erfinv(inside))
 
 
-@eager
+@draws
 def key(seed: ArrayLike) -> Tracer:
     """A key from an integer seed of at most 64 bits."""
     if isinstance(seed, int) and 2**63 <= seed < 2**64:
@@ -126,13 +135,13 @@ def key(seed: ArrayLike) -> Tracer:
     return core.wrap(_keys_of(core.cast(value, dtypes.u64)))
 
 
-@eager
+@draws
 def split(key: ArrayLike, n: Size = 2) -> Tracer:
     """`n` independent keys, as the rows of an array."""
     return core.wrap(_keys_of(_blocks(key, (n,))))
 
 
-@eager
+@draws
 def fold_in(key: ArrayLike, data: ArrayLike) -> Tracer:
     """A key that depends on an integer as well, such as a step number; its low 32 bits count."""
     first, second = _words(key)
@@ -141,7 +150,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Tracer:
     return core.wrap(_keys_of(threefry2x32(first, second, counter)))
 
 
-@eager
+@draws
 def bits(key: ArrayLike, shape: Any = (), dtype: Any = "u32") -> Tracer:
     """Uniform random unsigned integers of all bits."""
     element = as_dtype(dtype)
@@ -150,7 +159,7 @@ def bits(key: ArrayLike, shape: Any = (), dtype: Any = "u32") -> Tracer:
     return core.wrap(_bits(key, core.as_shape(shape), element))
 
 
-@eager
+@draws
 def uniform(
     key: ArrayLike, shape: Any = (), dtype: Any = "f64", low: ArrayLike = 0.0, high: ArrayLike = 1.0
 ) -> Tracer:
@@ -162,7 +171,7 @@ def uniform(
     return core.wrap(_uniform(key, core.as_shape(shape), element, *limits))
 
 
-@eager
+@draws
 def normal(
     key: ArrayLike, shape: Any = (), dtype: Any = "f64", mean: ArrayLike = 0.0, std: ArrayLike = 1.0
 ) -> Tracer:
@@ -179,7 +188,7 @@ def _is_number(given: ArrayLike, number: float) -> bool:
     return isinstance(given, int | float) and given == number
 
 
-@eager
+@draws
 def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Any = None) -> Tracer:
     """Bools that are true with probability `p`."""
     probability = core.lift(p)
@@ -189,7 +198,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Any = None) -> Tracer:
     return core.wrap(lt(drawn, _stretch(core.cast(probability, element), target)))
 
 
-@eager
+@draws
 def gumbel(
     key: ArrayLike,
     shape: Any = (),
@@ -212,7 +221,7 @@ def _gumbel(key: ArrayLike, target: Shape, dtype: DType) -> Value:
     return neg(log(neg(log(drawn))))
 
 
-@eager
+@draws
 def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Any = None) -> Tracer:
     """Indices drawn with probabilities softmax(logits) along an axis.
 
@@ -231,7 +240,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Any = 
     return core.wrap(argmax(add(noise, core.broadcast_value(scores, full)), axis=len(target)))
 
 
-@eager
+@draws
 def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0) -> Any:
     """A random order of 0..x-1 for an integer `x`, or of the slices of an array along an axis."""
     if isinstance(x, int | np.integer | Dim):
@@ -251,7 +260,7 @@ def _random_order(key: ArrayLike, count: Size) -> Value:
     return ordering.sort.emit(drawn, positions, axis=0)[1]
 
 
-@eager
+@draws
 def randint(
     key: ArrayLike, shape: Any = (), low: ArrayLike = 0, high: ArrayLike = 2, dtype: Any = "i64"
 ) -> Tracer:

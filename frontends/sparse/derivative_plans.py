@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.compiler.ir.ambient import sealed
 from weft.compiler.ir.errors import DTypeError, ShapeError
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.transforms.colouring import Colouring, colour_jacobian, colour_symmetric
@@ -96,6 +97,7 @@ class DerivativePlan:
         self._analyse(arguments, of_arguments)
         self._run = jit(self._entries)
 
+    @sealed
     def _analyse(self, arguments: FlatArguments, of_arguments: Structure) -> None:
         leaves = [leaf for leaf, free in zip(arguments.leaves, self.free, strict=True) if free]
         closure = close(

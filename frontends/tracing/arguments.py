@@ -43,8 +43,10 @@ class Call:
     static: tuple[tuple[int | str, Any], ...]
 
     @property
-    def has_static_keywords(self) -> bool:
-        return any(isinstance(argument_key, str) for argument_key, _ in self.static)
+    def has_keywords(self) -> bool:
+        """Whether it was made with keywords, for static arguments or others."""
+        static = any(isinstance(argument_key, str) for argument_key, _ in self.static)
+        return static or self.treedef.child(1).num_children > 0
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -67,27 +69,33 @@ class FunctionSignature:
     ) -> None:
         self.name = function_name(function)
         self.names = parameter_names(function)
-        keywords = keyword_names(function)
+        self.keywords = keyword_names(function)
         numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
         names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-        self._check_known(names, numbers, [*self.names, *keywords])
+        self._check_known(names, numbers)
         self.static_names = {
             *names,
             *(self.names[n] for n in numbers if abs(n) <= len(self.names) - (n >= 0)),
         }
         self.static_numbers = {*numbers, *(self.names.index(n) for n in names if n in self.names)}
 
-    def _check_known(
-        self, names: tuple[str, ...], numbers: tuple[int, ...], known: list[str]
-    ) -> None:
+    @property
+    def static_key(self) -> tuple[Any, ...]:
+        """Which parameters are static, in an order that is the same in every process."""
+        return tuple(sorted(self.static_names)), tuple(sorted(self.static_numbers))
+
+    def _check_known(self, names: tuple[str, ...], numbers: tuple[int, ...]) -> None:
         for name in names:
-            if known and name not in known:
-                raise ArgumentError(
-                    f"static_argnames: {self.name} has no argument {name!r}; it has {known}"
-                )
+            self.require_known("static_argnames", name)
         for number in numbers:
             if not isinstance(number, int):
                 raise ArgumentError(f"static_argnums: {number!r} is no position")
+
+    def require_known(self, option: str, name: str) -> None:
+        """Raise ArgumentError if it is known that there is no such argument."""
+        known = [*self.names, *self.keywords]
+        if known and name not in known:
+            raise ArgumentError(f"{option}: {self.name} has no argument {name!r}; it has {known}")
 
     def take_apart(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
         """Separate arrays from static arguments; raises ArgumentError for what is neither."""

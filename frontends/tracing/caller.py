@@ -5,6 +5,7 @@ the two.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 from pathlib import Path
@@ -27,10 +28,23 @@ _INTERNAL: Final = (
     os.path.abspath(contextlib.__file__),
 )
 
+_STANDARD: Final = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_INSTALLED: Final = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+
 
 def is_weft(file: str) -> bool:
     """Whether it is a source file of Weft."""
     return file.startswith(OWN_FOLDERS)
+
+
+@functools.cache
+def is_users(file: str) -> bool:
+    """Whether the user wrote a source file: it is no part of Weft, and of no library."""
+    if file.startswith("<"):
+        return not file.startswith("<frozen ")
+    path = os.path.abspath(file)
+    is_library = path.startswith(_STANDARD) or any(part in path for part in _INSTALLED)
+    return not is_library and not is_weft(path)
 
 
 class Locator:

@@ -18,15 +18,17 @@ class Conversion:
 
     `convert` converts the functions that it calls; `undefined` says why variables have no value;
     `copies` is how many times the loop bodies around are traced; `conditions` are the places of
-    traced conditions that decide whether this runs; `grown` has lists that a loop has filled, with
-    their items and these in one array.
+    traced conditions that decide whether this runs; `kept` are the iterators, by identity, from
+    before the branches and loop bodies that run: nothing is to be taken from these; `ties` are
+    objects that may be the same, depending on values.
     """
 
     convert: Callable[[Any], Any]
     undefined: dict[str, str] = field(default_factory=dict)
     copies: int = 1
     conditions: list[str] = field(default_factory=list)
-    grown: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    kept: list[frozenset[int]] = field(default_factory=list)
+    ties: list[Any] = field(default_factory=list)
 
 
 conversion: Final[ContextVar[Conversion | None]] = ContextVar("weft_conversion", default=None)

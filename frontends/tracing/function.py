@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from weft.compiler.ir.ambient import sealed
 from weft.compiler.ir.errors import ArgumentError
 from weft.compiler.ir.graph import Graph, Value
 from weft.compiler.record import record
@@ -23,6 +24,7 @@ class TracedFunction:
     out_tree: tree.TreeDef
 
 
+@sealed
 def trace_call(function: Callable[..., Any], name: str, call: Call, trace: Trace) -> TracedFunction:
     """Run a function on tracers of a new trace and return the graph of what it did."""
     with trace.active():

@@ -19,13 +19,15 @@ from weft.frontends.tracing.trace import find_trace, located
 @record
 class OutsideCalls:
     """How functions are called outside of traces: gathered with others if there is a `weft.Array`
-    among the arguments or one is made, else computed at once.
+    among the arguments or one is made, else computed at once, by the reference evaluator or by
+    native code.
     """
 
     array: Callable[[Any], Any]
     holds_array: Callable[[Any], bool]
     gather: Callable[..., Any]
     compute: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+    compute_natively: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
 
 class Registration:
@@ -58,9 +60,11 @@ class Registration:
 REGISTRATION: Final = Registration()
 
 
-def eager(function: Callable[..., Any], *, creates: bool = False) -> Callable[..., Any]:
+def eager(
+    function: Callable[..., Any], *, creates: bool = False, native: bool = False
+) -> Callable[..., Any]:
     """The function for use anywhere: inside a trace it is traced, outside it computes. One that
-    `creates` arrays gives `weft.Array`s there.
+    `creates` arrays gives `weft.Array`s there; a `native` one has the bits of compiled programs.
     """
 
     @functools.wraps(function, updated=())
@@ -75,6 +79,7 @@ def eager(function: Callable[..., Any], *, creates: bool = False) -> Callable[..
         outside = REGISTRATION.loaded()
         if creates:
             return outside.gather(function, *args, **kwargs)
-        return outside.compute(function, args, kwargs)
+        compute = outside.compute_natively if native else outside.compute
+        return compute(function, args, kwargs)
 
     return wrapper

@@ -8,9 +8,10 @@ and NumPy's functions come with the `Surface` that a trace is started with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
+from weakref import ref
 
 import numpy as np
 
@@ -19,12 +20,27 @@ from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dims import Dim
 from weft.compiler.ir.dtypes import DType, i64, is_supported
 from weft.compiler.ir.errors import ArgumentError, TraceError, WeftError
-from weft.compiler.ir.graph import Constant, Parameter, Region, Result, Value
+from weft.compiler.ir.graph import Constant, Parameter, Region, Value
 from weft.compiler.ir.location import Location
-from weft.compiler.ir.types import ArrayType, Shape
+from weft.compiler.ir.opdef import OpDef
+from weft.compiler.ir.types import ArrayType
+from weft.compiler.ops.arithmetic import mul
+from weft.compiler.ops.conversion import rounded
 from weft.compiler.ops.shape import dim_value
 from weft.compiler.record import record
+from weft.frontends.tracing.alias import (
+    Alias,
+    Conditions,
+    Stamp,
+    caller_may_see,
+    in_doubt,
+    is_named,
+    no_one_number,
+    no_way_back,
+)
 from weft.frontends.tracing.caller import Locator
+from weft.frontends.tracing.misuse import leaked as leaked
+from weft.frontends.tracing.misuse import unknown_sharing
 from weft.frontends.tracing.scalars import Scalar, lost_meaning, scalar_dtype
 
 ArrayLike: TypeAlias = "Tracer | np.ndarray[Any, Any] | np.generic | Scalar | Dim | Sequence[Any]"
@@ -34,13 +50,17 @@ ArrayLike: TypeAlias = "Tracer | np.ndarray[Any, Any] | np.generic | Scalar | Di
 class TracerView:
     """How a tracer shares memory with another, as NumPy's views do.
 
-    Not `certain` means that NumPy may have made a copy.
+    `get` makes the view's value of the base's, `put` the base's of that and the view's (None: it is
+    not written to). Not `certain` means that NumPy may have made a copy. `like` makes the same view
+    of a NumPy array, and raises a ValueError where that would be a copy. None of them knows a
+    trace.
     """
 
     base: Tracer
     get: Callable[[Value], Value]
     put: Callable[[Value, Value], Value] | None
     certain: bool = True
+    like: Callable[[Any], Any] = lambda array: array.view()
 
 
 class Tracer:
@@ -48,9 +68,27 @@ class Tracer:
 
     `weak` marks values that come from Python scalars and promote as those do. A tracer made as a
     view of another follows writes to it, and writes through to it.
+
+    After a branch or loop it may depend on values which array of before this one is: those are its
+    `aliases`. It follows writes to them and writes through to them where they are the same. If it
+    is not known where, a write to one is a doubt about the other, which can not be read any more.
     """
 
-    __slots__ = ("region_trace", "weak", "_value", "_view", "_root", "_version", "_owner")
+    __slots__ = (
+        "region_trace",
+        "weak",
+        "aliases",
+        "doubt",
+        "followers",
+        "forked",
+        "held",
+        "_value",
+        "_view",
+        "_root",
+        "_version",
+        "_owner",
+        "__weakref__",
+    )
 
     def __init__(
         self,
@@ -69,6 +107,11 @@ class Tracer:
         self._root: Tracer | None = view.base._family() if view is not None and shares else None
         self._version: int = 0 if self._root is None else self._root._version
         self._owner = owner
+        self.aliases: list[Alias] | None = None
+        self.doubt: Location | bool = False
+        self.forked = False
+        self.followers: list[ref[Tracer]] = []
+        self.held = 0
 
     @property
     def type(self) -> ArrayType:
@@ -85,13 +128,18 @@ class Tracer:
         all its views, was written to since.
         """
         root = self._root
+        memory = self if root is None else root
+        if memory.aliases is not None:
+            memory._agree()
+        if memory.doubt is not False:
+            raise in_doubt(memory, user_line())
         if root is None or self._version == root._version:
             return self._value
         for tracer, view in reversed(self._chain()):
             if tracer._version == root._version:
                 continue
             if not view.certain:
-                raise _unknown_sharing(tracer, "has since been written to")
+                raise unknown_sharing(tracer, "has since been written to")
             with root.region_trace.active():
                 tracer._value = view.get(view.base._value)
             tracer._version = root._version
@@ -103,25 +151,141 @@ class Tracer:
 
         `spelling` is the functional form to show when the write is refused.
         """
-        self._require_writable(spelling)
+        self.require_writable(spelling)
         written: list[tuple[Tracer, Value]] = [(self, value)]
         for tracer, view in self._chain():
             if not view.certain:
-                raise _unknown_sharing(tracer, f"might change, or write {spelling}")
+                raise unknown_sharing(tracer, f"might change, or write {spelling}")
             if view.put is None:
                 raise self.region_trace.error(
                     "a write through this view of another array is not supported in a trace; write "
                     f"to that array, or take a .copy() first and write {spelling}"
                 )
             written.append((view.base, view.put(view.base.value, written[-1][1])))
-        version = self._family()._version + 1
+        memory = self._family()
+        version = memory._version + 1
         for tracer, new in written:
             tracer._value = new
             tracer._version = version
+        if memory.aliases is not None:
+            memory._write_to_aliases()
 
     def _family(self) -> Tracer:
         """The array with memory of its own that this one is, or is a view of."""
         return self if self._root is None else self._root
+
+    @property
+    def memory(self) -> Tracer:
+        """The array whose memory this is, in whatever trace the views of it were made."""
+        family = self._family()
+        return family if family._view is None else family._view.base.memory
+
+    @property
+    def path(self) -> tuple[TracerView, ...]:
+        """The views that make this array of its memory."""
+        return tuple([view for _, view in reversed(self._chain())])
+
+    @property
+    def is_written(self) -> bool:
+        """Whether it was written to in place."""
+        return self.memory._version > 0
+
+    @property
+    def possible(self) -> list[Tracer]:
+        """All arrays whose memory this may be, first the one that it is for sure."""
+        memory = self.memory
+        return [memory, *[found for _, found in memory.alive()]]
+
+    def add_alias(
+        self,
+        memory: Tracer,
+        conditions: Conditions | None = None,
+        path: tuple[TracerView, ...] = (),
+    ) -> None:
+        """Note that this array, which has memory of its own, may be (a view of) another one."""
+        if self.aliases is None:
+            self.aliases = []
+        self.aliases.append(Alias(memory, path, conditions, memory._stamp))
+        memory.followers.append(ref(self))
+
+    def overwrite(self, value: Value) -> None:
+        """Write to the whole array, whatever may have been written to it by other names."""
+        if self._view is None:
+            self.doubt = False
+        self.assign(value, "x = x.at[...].set(...)")
+
+    def peek(self) -> Value:
+        """The value at the end of a part, without asking whether there is a doubt about it."""
+        if self.aliases is not None:
+            self._agree(asks=False)
+        return self._value
+
+    def cast_doubt(self, line: Location | bool | None, trace: Trace) -> None:
+        """Note that it was perhaps written to by another name, in a trace."""
+        if self.doubt is False:
+            self.doubt = line or True
+            trace.doubted.append(self)
+
+    @property
+    def _stamp(self) -> Stamp:
+        return self._value, self.doubt
+
+    def alive(self) -> list[tuple[Alias, Tracer]]:
+        """The aliases that matter: somebody holds them, or another array that may be the same."""
+        if self.aliases is None:
+            return []
+        for alias in list(self.aliases):
+            memory = alias.memory
+            if alias.seen != memory._stamp or is_named(memory):
+                continue
+            if not memory._is_followed_by_others(self):
+                self.aliases.remove(alias)
+        return [(alias, alias.memory) for alias in self.aliases]
+
+    def _is_followed_by_others(self, than: Tracer) -> bool:
+        self.followers = [follower for follower in self.followers if follower() is not None]
+        for reference in self.followers:
+            follower = reference()
+            if follower is not None and follower is not than and is_named(follower):
+                return True
+        return False
+
+    def _agree(self, asks: bool = True) -> None:
+        """See what was written to the aliases since."""
+        for alias, memory in self.alive():
+            if alias.seen == memory._stamp:
+                continue
+            if alias.conditions is None or memory.doubt is not False:
+                if asks:
+                    raise in_doubt(memory if memory.doubt is not False else self, user_line())
+                self.cast_doubt(memory.doubt or user_line(), current_trace())
+                continue
+            home = self.region_trace
+            if not home.is_inside(memory.region_trace):
+                raise OuterWrite(self, "x = x.at[...].set(...)")
+            with home.active():
+                changed = alias.get(home.read(memory))
+                self._value = alias.choose(home, changed, self._value)
+            self._version += 1
+            alias.seen = memory._stamp
+
+    def _write_to_aliases(self) -> None:
+        trace = current_trace()
+        alive = self.alive()
+        for alias, memory in alive:
+            if alias.conditions is None:
+                memory.cast_doubt(user_line(), trace)
+                continue
+            before = memory.value
+            changed = alias.put(before, self._value)
+            memory._value = alias.choose(trace, changed, before)
+            memory._version += 1
+        self.settle()
+
+    def settle(self) -> None:
+        """Take note that it agrees with what it may be."""
+        for alias, memory in self.alive():
+            alias.seen = memory._stamp
 
     def _chain(self) -> list[tuple[Tracer, TracerView]]:
         """This tracer and the views it is made of, up to the root, which is none."""
@@ -132,7 +296,7 @@ class Tracer:
             tracer = tracer._view.base
         return chain
 
-    def _require_writable(self, spelling: str) -> None:
+    def require_writable(self, spelling: str) -> None:
         if self._owner:
             raise self.region_trace.error(
                 f"{self._owner} is written to in place, which would change the caller's array; "
@@ -142,18 +306,15 @@ class Tracer:
             raise OuterWrite(self._view.base._family(), spelling)
         if self.home is not active.get():
             raise OuterWrite(self._family(), spelling)
-
-    @contextmanager
-    def moved(self, trace: Trace, value: Value) -> Iterator[None]:
-        """Let the array be one of another trace, of a body that writes to it; views follow."""
-        home, before = self.region_trace, self._value
-        self.region_trace, self._value = trace, value
-        self._version += 1
-        try:
-            yield
-        finally:
-            self.region_trace, self._value = home, before
-            self._version += 1
+        if self._family().forked:
+            raise self.region_trace.error(no_one_number(spelling))
+        for alias, memory in self._family().alive():
+            if memory._owner:
+                raise self.region_trace.error(caller_may_see(memory._owner, spelling))
+            if alias.conditions is not None:
+                if not alias.leads_back:
+                    raise self.region_trace.error(no_way_back(spelling))
+                memory.require_writable(spelling)
 
 
 @record
@@ -189,9 +350,22 @@ class OuterWrite(TraceError):
 
 
 class Trace(Builder):
-    """A region while it is traced."""
+    """A region while it is traced. One that `is_rounding` has products of floats rounded, whatever
+    is added to them.
+    """
 
-    __slots__ = ("parent", "surface", "make_tracer", "captures", "finished", "rule", "_constants")
+    __slots__ = (
+        "parent",
+        "surface",
+        "make_tracer",
+        "captures",
+        "doubted",
+        "finished",
+        "is_rounding",
+        "read_arrays",
+        "rule",
+        "_constants",
+    )
 
     def __init__(self, surface: Surface, parent: Trace | None = None) -> None:
         super().__init__(locate=Locator() if parent is None else parent.locate)
@@ -199,11 +373,38 @@ class Trace(Builder):
         self.surface = surface
         self.make_tracer = surface.array
         self.captures: dict[Value, Parameter] = {}
+        self.doubted: list[Tracer] = []
         self.finished = False
+        self.is_rounding: bool = parent is not None and parent.is_rounding
+        self.read_arrays: dict[int, Tracer] = {}
         self.rule: tuple[Any, Sequence[Any], Any] | None = None
         self._constants: dict[int, tuple[np.ndarray[Any, Any], Constant]] = {}
         if parent is not None:
             self.location = parent.location
+
+    def emit(
+        self,
+        definition: OpDef,
+        operands: Sequence[Value],
+        attributes: Mapping[str, object] | None = None,
+        regions: Sequence[Region] = (),
+        location: Location | None = None,
+    ) -> tuple[Value, ...]:
+        """Append an op and return its results."""
+        made = super().emit(definition, operands, attributes, regions, location)
+        if self.is_rounding and definition is mul and made[0].type.dtype.is_float:
+            if not any(map(_is_power_of_two, operands)):
+                return super().emit(rounded, made, location=location)
+        return made
+
+    @contextmanager
+    def rounding(self) -> Iterator[None]:
+        """Have products of floats rounded that are made inside."""
+        before, self.is_rounding = self.is_rounding, True
+        try:
+            yield
+        finally:
+            self.is_rounding = before
 
     def nested(self) -> Trace:
         """A trace for a region inside this one."""
@@ -234,8 +435,9 @@ class Trace(Builder):
         home = tracer.region_trace if root is None else root.region_trace
         if home is self:
             return tracer.value
-        if home.finished or not self._is_inside(home):
+        if home.finished or not self.is_inside(home):
             raise leaked(tracer)
+        self._note_read(tracer)
         assert self.parent is not None
         outer = self.parent.read(tracer)
         if isinstance(outer, Constant):
@@ -243,6 +445,11 @@ class Trace(Builder):
         if outer not in self.captures:
             self.captures[outer] = self.parameter(outer.type)
         return self.captures[outer]
+
+    def _note_read(self, tracer: Tracer) -> None:
+        """Remember the arrays of outside that are read here, and what they may be."""
+        if tracer.type.shape:
+            self.read_arrays |= {id(memory): memory for memory in tracer.possible}
 
     def lift(self, operand: ArrayLike, dtype: DType | None = None) -> Value:
         """The value for anything array-like; numbers and arrays become constants, of `dtype` if
@@ -266,7 +473,7 @@ class Trace(Builder):
         """A TraceError at the user's line."""
         return TraceError(message, location=self.locate() if self.locate is not None else None)
 
-    def _is_inside(self, other: Trace) -> bool:
+    def is_inside(self, other: Trace) -> bool:
         trace: Trace | None = self
         while trace is not None:
             if trace is other:
@@ -328,28 +535,11 @@ def find_trace() -> Trace | None:
     return builder if isinstance(builder, Trace) else None
 
 
-def leaked(tracer: Tracer) -> TraceError:
-    """The error for a tracer that outlived its trace."""
-    origin = _made_at(tracer)
-    return TraceError(
-        f"a traced array ({tracer.type}) is used outside of the function or loop body that made "
-        "it; return it as a result instead of storing it in an outer variable"
-        + (". It was made" if origin is not None else ""),
-        location=origin,
-    )
-
-
-def _unknown_sharing(tracer: Tracer, what: str) -> TraceError:
-    return TraceError(
-        f"whether this array ({tracer.type}) shares memory with the one it is made of depends on "
-        f"strides, which a trace does not know, and that one {what}; take a .copy() where it is "
-        "made",
-        location=_made_at(tracer),
-    )
-
-
-def _made_at(tracer: Tracer) -> Location | None:
-    return tracer._value.op.location if isinstance(tracer._value, Result) else None
+def _is_power_of_two(value: Value) -> bool:
+    """Whether a product with it is exact."""
+    if not isinstance(value, Constant) or value.type.shape:
+        return False
+    return abs(float(np.frexp(value.array.astype(np.float64))[0])) == 0.5
 
 
 def located(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -375,11 +565,6 @@ def type_of_operand(operand: ArrayLike) -> ArrayType:
     if isinstance(operand, Dim):
         return ArrayType(i64)
     return current_trace().lift(operand).type
-
-
-def shape_of(operand: ArrayLike) -> Shape:
-    """The shape of anything array-like."""
-    return type_of_operand(operand).shape
 
 
 def _holds_tracer(operand: Any) -> bool:

@@ -18,6 +18,8 @@ from weft.compiler.ir.errors import ArgumentError
 
 NAMESPACE: Final = "weft"
 TreeDef = optree.PyTreeSpec
+_FINISH: Final = "__of_children__"
+_registered: Final[dict[type, tuple[str, ...]]] = {}  # dataclasses, with their static fields
 
 
 def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
@@ -52,11 +54,29 @@ def unflatten(treedef: TreeDef, leaves: Sequence[Any]) -> Any:
     return optree.tree_unflatten(treedef, leaves)
 
 
+def putting_together(treedef: TreeDef) -> Callable[..., Any]:
+    """The function of the children of a structure's top that gives the whole."""
+    level = treedef.one_level()
+    assert level is not None, "a leaf has no children"
+    return lambda *children: unflatten(level, children)
+
+
 def map_tree(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     """The pytree with a function applied to each leaf."""
     leaves, treedef = flatten(tree)
     others = [treedef.flatten_up_to(other) for other in rest]
     return unflatten(treedef, [function(*group) for group in zip(leaves, *others, strict=True)])
+
+
+def static_fields(treedef: TreeDef) -> dict[str, Any] | None:
+    """The static fields of a dataclass at the top of a structure, and their values; None if that is
+    something else, or a class that says itself what is put together.
+    """
+    kind = treedef.type
+    if kind is None or kind not in _registered or hasattr(kind, _FINISH):
+        return None
+    instance = unflatten(treedef, range(treedef.num_leaves))
+    return {name: getattr(instance, name) for name in _registered[kind]}
 
 
 def distinct_key(value: Any) -> Any:
@@ -131,7 +151,7 @@ def _register(kind: type) -> None:
 
     A class with a method `__of_children__` says what users get for a node that was put together.
     """
-    finish = getattr(kind, "__of_children__", None)
+    finish = getattr(kind, _FINISH, None)
     fields = dataclasses.fields(kind)
     dynamic = [f.name for f in fields if not f.metadata.get("static", False)]
     static = [f.name for f in fields if f.metadata.get("static", False)]
@@ -153,6 +173,7 @@ def _register(kind: type) -> None:
         return instance if finish is None else finish(instance)
 
     optree.register_pytree_node(kind, to_children, from_children, namespace=NAMESPACE)
+    _registered[kind] = tuple(static)
 
 
 def _require_hashable(kind: type, names: Sequence[str], values: Sequence[Any]) -> None:

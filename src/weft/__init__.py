@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from weft import sparse as sparse
     from weft.compiler.ir.errors import ArgumentError as ArgumentError
     from weft.compiler.ir.errors import BoundsError as BoundsError
+    from weft.compiler.ir.errors import CompilerError as CompilerError
+    from weft.compiler.ir.errors import CompilerWarning as CompilerWarning
     from weft.compiler.ir.errors import DTypeError as DTypeError
     from weft.compiler.ir.errors import EvaluationError as EvaluationError
+    from weft.compiler.ir.errors import FrozenValueError as FrozenValueError
+    from weft.compiler.ir.errors import FrozenValueWarning as FrozenValueWarning
     from weft.compiler.ir.errors import LoweringError as LoweringError
     from weft.compiler.ir.errors import OutOfMemoryError as OutOfMemoryError
     from weft.compiler.ir.errors import ParseError as ParseError
@@ -60,6 +64,7 @@ if TYPE_CHECKING:
     from weft.frontends.api.steering import fence as fence
     from weft.frontends.api.steering import fuse as fuse
     from weft.frontends.api.steering import no_fuse as no_fuse
+    from weft.frontends.api.steering import rounded as rounded
     from weft.frontends.api.trace import trace as trace
     from weft.frontends.api.vmap import vmap as vmap
     from weft.frontends.eager.array import Array as Array
@@ -80,8 +85,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ERRORS = (
-    "ArgumentError BoundsError DTypeError EvaluationError LoweringError OutOfMemoryError "
-    "ParseError ShapeError TraceError VerifyError WeftError"
+    "ArgumentError BoundsError CompilerError CompilerWarning DTypeError EvaluationError "
+    "FrozenValueError FrozenValueWarning "
+    "LoweringError OutOfMemoryError ParseError ShapeError TraceError VerifyError WeftError"
 )
 _CONTROL = (
     "callback checkpoint cond debug_print dynamic_slice dynamic_update_slice fori_loop map probe "
@@ -106,7 +112,7 @@ _MODULES = {
     "weft.frontends.api.rewriting": "rewrite",
     "weft.frontends.sparse.derivatives": "sparse_hessian sparse_jacobian sparsity_pattern",
     "weft.frontends.tracing.spec": "spec",
-    "weft.frontends.api.steering": "fence fuse no_fuse",
+    "weft.frontends.api.steering": "fence fuse no_fuse rounded",
     "weft.frontends.api.trace": "trace",
     "weft.frontends.api.vmap": "vmap",
     "weft.runtime.threads": "get_num_threads set_num_threads threads",

@@ -1,4 +1,5 @@
-"""The command line: `python -m weft demo`, `... cache info|clear`, `... tune`."""
+"""The command line: `python -m weft demo`, `... cache info|clear`, `... tune`,
+`... reproduce FILE`."""
 
 from __future__ import annotations
 
@@ -19,11 +20,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cache.add_argument("action", nargs="?", choices=("info", "clear"), default="info")
     tune = commands.add_parser("tune", help="measure generated matrix products against BLAS")
     tune.add_argument("--seconds", type=float, default=30.0, help="how long about (default: 30)")
+    again = commands.add_parser("reproduce", help="see again how a reported graph fails to compile")
+    again.add_argument("file", help="a .weft file that a CompilerError or CompilerWarning names")
     chosen = parser.parse_args(arguments)
     if chosen.command == "cache":
         return _cache(chosen.action)
     if chosen.command == "tune":
         return _tune(chosen.seconds)
+    if chosen.command == "reproduce":
+        return _reproduce(chosen.file)
 
     from weft.demo import demo
 
@@ -49,6 +54,20 @@ def _cache(action: str) -> int:
         if info.tables:
             print(f"{info.directory}: {tables}")
     return 0
+
+
+def _reproduce(file: str) -> int:
+    """Compile the graph of a report, and show how that fails, with the compiler's own lines."""
+    import traceback
+
+    from weft.frontends.driver.failures import reproduce
+
+    failure = reproduce(file)
+    if failure is None:
+        print(f"{file} does not fail here.")
+        return 0
+    traceback.print_exception(failure)
+    return 1
 
 
 def _tune(seconds: float) -> int:

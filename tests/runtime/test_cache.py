@@ -9,12 +9,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.patience import PATIENCE
 from tests.runtime import support
-from weft.runtime.cache import DEFAULT_BYTES, Cache, open_cache
+from weft.runtime.cache import DEFAULT_BYTES, MOST_REPORTS, Cache, open_cache
 
 
 def key(number: int) -> str:
@@ -22,7 +23,8 @@ def key(number: int) -> str:
 
 
 def entries(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return sorted(path for path in files if path.name != "swept")
 
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes(range(256)) * 1000])
@@ -118,6 +120,26 @@ def test_oldest_entries_go_first(tmp_path: Path) -> None:
     assert cache.info().bytes <= 20_000 + 20_000 // 16 + 2000
 
 
+def test_one_process_of_an_hour_looks_at_all_entries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[Cache] = []
+    look = Cache._entries
+
+    def counted(cache: Cache) -> Any:
+        looks.append(cache)
+        return look(cache)
+
+    monkeypatch.setattr(Cache, "_entries", counted)
+    first, second, third = Cache(tmp_path), Cache(tmp_path), Cache(tmp_path, 1600)
+    for number, cache in enumerate((first, second, first, third)):
+        cache.put(key(number), bytes(100))  # a sixteenth of the third one's limit
+    assert looks == [first, third]
+    os.utime(tmp_path / "swept", (0, 0))
+    second.put(key(9), b"data")
+    assert looks == [first, third, second]
+
+
 def test_entry_larger_than_the_cache_is_not_kept(tmp_path: Path) -> None:
     cache = Cache(tmp_path, 100)
     cache.put(key(0), bytes(101))
@@ -207,13 +229,59 @@ def test_folder_that_everybody_can_write_to_is_no_cache(tmp_path: Path) -> None:
     cache = Cache(folder)
     cache.put(key(0), b"code")
     assert folder.stat().st_mode & 0o077 == 0
-    for mode in (0o777, 0o1777, 0o702):
-        folder.chmod(mode)
-        assert cache.get(key(0)) is None
-        cache.put(key(1), b"code")
-    folder.chmod(0o775)
+    inner = entries(folder)[0].parent
+    for place in (folder, inner):
+        before = place.stat().st_mode
+        for mode in (0o777, 0o1777, 0o702, 0o775, 0o720):
+            place.chmod(mode)
+            assert cache.get(key(0)) is None
+            assert "others may write" in cache.put(key(0), b"other")
+        place.chmod(before)
     assert cache.get(key(0)) == b"code"
-    assert cache.get(key(1)) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="modes of files are POSIX's")
+def test_entries_that_others_can_write_are_not_found(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    cache.put(key(0), b"code")
+    (path,) = entries(tmp_path)
+    for mode in (0o666, 0o620):
+        path.chmod(mode)
+        assert cache.get(key(0)) is None
+    path.chmod(0o644)
+    assert cache.get(key(0)) == b"code"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes and links are POSIX's")
+def test_what_is_no_plain_file_is_not_opened(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    cache.put(key(0), b"code")
+    (path,) = entries(tmp_path)
+    elsewhere = path.rename(tmp_path / "elsewhere")
+    path.symlink_to(elsewhere)
+    assert cache.get(key(0)) is None
+    path.unlink()
+    os.mkfifo(path)
+    assert cache.get(key(0)) is None  # and nobody waits for a writer
+    path.unlink()
+    path.mkdir()
+    assert cache.get(key(0)) is None
+    assert "directory" in cache.put(key(0), b"code")
+
+
+def test_put_tells_why_nothing_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Cache(tmp_path).put(key(0), b"code") == ""
+    assert "no cache directory" in Cache(None).put(key(0), b"code")
+    assert "larger than the whole cache" in Cache(tmp_path, 0).put(key(0), b"code")
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    assert str(blocked) in Cache(blocked).put(key(0), b"code")
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    assert "No space left" in Cache(tmp_path).put(key(0), b"code")
 
 
 def test_place_and_size_come_from_the_environment(
@@ -275,3 +343,30 @@ def test_processes_that_write_the_same_keys(tmp_path: Path) -> None:
     assert [writer.wait(PATIENCE) for writer in writers] == [0, 0, 0]
     assert not [path for path in entries(tmp_path) if path.suffix != ".entry"]
     assert Cache(tmp_path).info().bytes <= 400_000 + 3 * (400_000 // 16 + 50_000)
+
+
+def test_reports_are_bounded_in_number_and_cleared(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    paths = []
+    for number in range(MOST_REPORTS + 5):
+        path = cache.put_report("loss-simplify", f"report {number}".encode())
+        assert path is not None
+        os.utime(path, (number, number))
+        paths.append(path)
+    assert [path.exists() for path in paths] == [False] * 5 + [True] * MOST_REPORTS
+    assert paths[-1].read_bytes() == b"report %d" % (MOST_REPORTS + 4)
+    assert cache.put_report("loss-simplify", b"report 30") == paths[30]
+    cache.put(key(1), b"code")
+    assert cache.info().entries == 1
+    cache.clear()
+    assert not any(path.exists() for path in paths)
+
+
+def test_reports_need_a_folder_of_ones_own(tmp_path: Path) -> None:
+    assert Cache(None).put_report("loss", b"") is None
+    open_to_all = tmp_path / "open"
+    open_to_all.mkdir(mode=0o777)
+    open_to_all.chmod(0o777)
+    assert Cache(open_to_all).put_report("loss", b"") is None
+    (tmp_path / "file").write_text("")
+    assert Cache(tmp_path / "file" / "cache").put_report("loss", b"") is None

@@ -16,7 +16,7 @@ from tests.patience import PATIENCE
 from tests.runtime import support
 from tests.runtime.support import address, as_poll, as_task, counts, parallel
 from weft.compiler.abi import MOST_WORKERS, POOL_SLOTS, Run
-from weft.runtime import threads
+from weft.runtime import headroom, threads
 from weft.runtime.cores import available_cores
 from weft.runtime.threads import Pool
 
@@ -232,6 +232,20 @@ def exit_code_of_child() -> int:
         finally:
             os._exit(code)
     return wait_for(child)
+
+
+def test_no_worker_is_started_that_there_is_no_memory_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would end before Python hears of it, which waits for that."""
+    monkeypatch.setattr(headroom, "is_limited", lambda: True)
+    monkeypatch.setattr(headroom, "is_available", lambda bytes: bytes < headroom.THREAD_BYTES)
+    pool = Pool(support.pool_code())
+    pool.ensure(2)
+    assert pool.workers == 0
+    monkeypatch.setattr(headroom, "is_available", lambda bytes: True)
+    ready = Pool(support.pool_code())
+    ready.ensure(2)
+    assert ready.workers == 1
+    ready.close()
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")

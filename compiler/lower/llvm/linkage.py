@@ -1,7 +1,8 @@
 """The names of functions that programs are linked to: the one place that knows how they begin.
 
 Generated code that serves all programs is compiled once per machine: matrix products and their
-tiles, and convolutions. BLAS and LAPACK are those of SciPy, which the runtime finds.
+tiles, convolutions, and what mathematical functions seldom call. BLAS and LAPACK are those of
+SciPy, which the runtime finds.
 """
 
 from __future__ import annotations
@@ -9,17 +10,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from weft.compiler.abi import BLAS_THREADS, LIBRARIES, PARALLEL, SCIPY
-from weft.compiler.record import record
 
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.emit.function import Module
+
+PRODUCTS: Final = "products "
+CONVOLUTIONS: Final = "convolutions "
+MATH: Final = "mathematics"
 
 _OWN: Final = "weft_"
 _GEMM: Final = f"{_OWN}gemm_"
 _TILE: Final = f"{_OWN}tile_"
 _CONVOLUTION: Final = f"{_OWN}conv_"
+_MATH: Final = f"{_OWN}math_"
 
-_IMPORTED: Final = (SCIPY, _GEMM, _TILE, _CONVOLUTION)
+_IMPORTED: Final = (SCIPY, _GEMM, _TILE, _CONVOLUTION, _MATH)
 _PARALLEL: Final = (PARALLEL, _GEMM, _CONVOLUTION, BLAS_THREADS)
 
 
@@ -43,19 +48,21 @@ def fortran(library: str, name: str) -> str:
     return f"{LIBRARIES[library]}{name}"
 
 
-@record
-class Shared:
-    """Which shared code has a function: that of convolutions or of products, and its dtypes."""
-
-    is_convolution: bool
-    dtypes: str
+def math(name: str) -> str:
+    """A part of mathematical functions that is too long, and too seldom run, for each program."""
+    return f"{_MATH}{name}"
 
 
-def shared(name: str) -> Shared | None:
-    """The shared code that has a function; None if it is one of SciPy's."""
-    for prefix in (_GEMM, _TILE, _CONVOLUTION):
+# The shared code that has the functions whose names begin so; but for the last, one of each dtype.
+_SHARED: Final = {_GEMM: PRODUCTS, _TILE: PRODUCTS, _CONVOLUTION: CONVOLUTIONS, _MATH: MATH}
+
+
+def shared(name: str) -> str | None:
+    """The name of the shared code that has a function; None if it is one of SciPy's."""
+    for prefix, code in _SHARED.items():
         if name.startswith(prefix):
-            return Shared(prefix == _CONVOLUTION, name.removeprefix(prefix).split("_")[0])
+            dtypes = name.removeprefix(prefix).split("_")[0]
+            return code if code == MATH else f"{code}{dtypes}"
     return None
 
 

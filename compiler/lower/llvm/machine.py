@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from weft.compiler.ir.stages import LLVM, PARSER, stage
 from weft.compiler.lower.llvm.target import Target as Target
 from weft.compiler.lower.llvm.target import host as host
 
@@ -42,40 +43,82 @@ _PASSES: Final = (
 )
 
 
-@contextmanager
-def optimised(text: str, machine: Any) -> Iterator[Any]:
-    """The parsed module after LLVM's passes. It has a context of its own: LLVM never forgets types
-    and constants of the common one, and modules of different contexts are independent.
+class _Tools:
+    """A code generator and the passes that run for it, for one module at a time. They are used
+    again for the next one: llvmlite does not free passes.
     """
+
+    def __init__(self, target: Target) -> None:
+        import llvmlite.binding as llvm
+
+        self.machine = target_machine(target)
+        self._column = llvm.create_new_module_pass_manager()
+        for name in _PASSES:
+            getattr(self._column, f"add_{name}_pass")()
+
+    def optimise(self, module: Any) -> None:
+        """Run the passes, with a builder of their own: each run adds to what one calls back."""
+        import llvmlite.binding as llvm
+
+        options = llvm.create_pipeline_tuning_options(2)
+        with llvm.create_pass_builder(self.machine, options) as builder:
+            _unlocked("RunNewModulePassManager")(self._column, module, builder)
+
+
+@functools.cache
+def _idle(target: Target) -> list[_Tools]:
+    """Those that nobody uses now: as many as ever were at work at the same time."""
+    return []
+
+
+@contextmanager
+def _lent(target: Target) -> Iterator[_Tools]:
+    idle = _idle(target)
+    try:
+        tools = idle.pop()
+    except IndexError:
+        tools = _Tools(target)
+    try:
+        yield tools
+    finally:
+        idle.append(tools)
+
+
+@contextmanager
+def optimised(text: str, target: Target) -> Iterator[tuple[Any, Any]]:
+    """The parsed module after LLVM's passes, and the code generator for it. The module has a
+    context of its own: LLVM never forgets types and constants of the common one, and modules of
+    different contexts are independent.
+    """
+    with parsed(text) as module, _lent(target) as tools:
+        with stage(LLVM, "optimiser"):
+            module.triple = tools.machine.triple
+            module.data_layout = str(tools.machine.target_data)
+            tools.optimise(module)
+        yield module, tools.machine
+
+
+@contextmanager
+def parsed(text: str) -> Iterator[Any]:
+    """The module that a text writes, in a context of its own."""
     import llvmlite.binding as llvm
 
-    context = llvm.create_context()
-    module = llvm.parse_assembly(text, context)
-    try:
-        module.triple = machine.triple
-        module.data_layout = str(machine.target_data)
-        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(2))
-        column = llvm.create_new_module_pass_manager()
-        for name in _PASSES:
-            getattr(column, f"add_{name}_pass")()
-        _unlocked("RunNewModulePassManager")(column, module, builder)
-        yield module
-    finally:
-        module.close()
-        context.close()
+    with llvm.create_context() as context:
+        with stage(LLVM, PARSER):
+            module = llvm.parse_assembly(text, context)
+        with module:
+            yield module
 
 
 def compile_text(text: str, target: Target | None = None) -> bytes:
     """Object code of LLVM text; several threads may compile at the same time."""
-    machine = target_machine(target or host())
-    with optimised(text, machine) as module:
+    with optimised(text, target or host()) as (module, machine), stage(LLVM, "code generator"):
         return _object(machine, module)
 
 
 def assembly(text: str, target: Target | None = None) -> str:
     """The assembly of LLVM text, for reading."""
-    machine = target_machine(target or host())
-    with optimised(text, machine) as module:
+    with optimised(text, target or host()) as (module, machine):
         return str(machine.emit_assembly(module))
 
 

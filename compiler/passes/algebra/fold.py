@@ -12,15 +12,16 @@ from weft.compiler.ir.edit import edit
 from weft.compiler.ir.errors import WeftError
 from weft.compiler.ir.evaluate import run_region
 from weft.compiler.ir.graph import Constant, Graph, Op, Region, Value
-from weft.compiler.ops import random, shape
+from weft.compiler.ops import conversion, random, shape
 
 # A stretched number says more, and costs less, than the array it stands for; random bits are many
-# and cheap to make where they are used.
+# and cheap to make where they are used. What is rounded goes the way of numbers that are not known.
 NOT_FOLDED: Final = (
     shape.broadcast,
     shape.iota,
     shape.dim_value,
     random.threefry2x32,
+    conversion.rounded,
 )
 
 

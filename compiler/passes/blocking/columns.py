@@ -19,7 +19,7 @@ from weft.compiler.ir.errors import WeftError
 from weft.compiler.ir.graph import Constant, Op, Result, Value
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ops.arithmetic import add, div, mul, neg, sub
-from weft.compiler.ops.conversion import cast, stop_gradient
+from weft.compiler.ops.conversion import cast, rounded, stop_gradient
 from weft.compiler.ops.logic import and_, eq, not_, select
 from weft.compiler.ops.random import threefry2x32
 from weft.compiler.ops.reduction import reduce_max, reduce_min
@@ -403,5 +403,7 @@ _KINDS: Final[Mapping[OpDef, Callable[[Kinds], str | None]]] = {
     **dict.fromkeys((exp, exp2), lambda kinds: "zero" if kinds[0] in ("low", "never") else None),
     and_: lambda kinds: "zero" if "zero" in kinds else None,
     not_: lambda kinds: {"zero": "one", "one": "zero"}.get(str(kinds[0])),
-    **dict.fromkeys((cast, stop_gradient, reshape, transpose, broadcast), lambda kinds: kinds[0]),
+    **dict.fromkeys(
+        (cast, stop_gradient, rounded, reshape, transpose, broadcast), lambda kinds: kinds[0]
+    ),
 }

@@ -15,7 +15,7 @@ from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ops import helpers
 from weft.compiler.ops.arithmetic import abs_, add, div, maximum, minimum, mul, neg, sub
 from weft.compiler.ops.contraction import dot_general
-from weft.compiler.ops.conversion import cast, stop_gradient
+from weft.compiler.ops.conversion import cast, rounded, stop_gradient
 from weft.compiler.ops.logic import and_, lt, select
 from weft.compiler.ops.reduction import reduce_max, reduce_sum
 from weft.compiler.ops.shape import broadcast, reshape, transpose
@@ -104,7 +104,8 @@ _RULES: Final[Mapping[OpDef, Callable[[Bounds, Op], Value]]] = {
     **dict.fromkeys((add, sub), lambda bounds, op: add(*bounds)),
     **dict.fromkeys((maximum, minimum, select), lambda bounds, op: maximum(*bounds)),
     **dict.fromkeys(
-        (neg, abs_, broadcast, reshape, transpose, stop_gradient), lambda bounds, op: bounds[0]
+        (neg, abs_, broadcast, reshape, transpose, stop_gradient, rounded),
+        lambda bounds, op: bounds[0],
     ),
     cast: lambda bounds, op: cast(bounds[0], dtype=op.results[0].type.dtype),
     tanh: lambda bounds, op: helpers.number(1, bounds[0]),

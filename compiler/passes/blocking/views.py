@@ -64,10 +64,13 @@ NUMBER: Final = View((), ())
 
 
 def is_plain(op: Op) -> bool:
-    """Whether an op has one result, no regions, and sizes that are known."""
+    """Whether an op has one result, no regions, and sizes that are known and not 0: an empty array
+    has no blocks.
+    """
     if len(op.results) != 1 or op.regions or op.definition.is_marker:
         return False
-    return all([value.type.is_static for value in (*op.operands, *op.results)])
+    values = (*op.operands, *op.results)
+    return all([value.type.is_static and 0 not in value.type.shape for value in values])
 
 
 def static_shape(value: Value) -> tuple[int, ...]:

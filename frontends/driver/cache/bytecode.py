@@ -1,78 +1,110 @@
-"""What a code object reads from outside: names of globals, attributes of them, imports."""
+"""What a code object reads from outside: globals and cells, attributes, and byte codes that are not
+known to read nothing else.
+"""
 
 from __future__ import annotations
 
+import dis
+import functools
 import opcode
-import sys
 from collections.abc import Iterator
 from types import CodeType
-from typing import Final
+from typing import Final, NamedTuple
+
+from weft.frontends.driver.cache import pure_names
 
 _EXTENDED: Final = opcode.opmap["EXTENDED_ARG"]
-_IMPORT: Final = opcode.opmap["IMPORT_NAME"]
-_LOADS: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
-# Since 3.11, the lowest bit of LOAD_GLOBAL's argument says something else than the name.
-_SHIFTS: Final = {
-    opcode.opmap[name]: int(name == "LOAD_GLOBAL") for name in _LOADS if name in opcode.opmap
-}
-_NEWEST: Final = (3, 14)  # whose bytecode is as below; for later ones `dis` is asked
+_ATTRIBUTES: Final = frozenset(
+    opcode.opmap[name] for name in pure_names.LOADS_OF_ATTRIBUTES if name in opcode.opmap
+)
+_GLOBAL: Final = opcode.opmap["LOAD_GLOBAL"]
+_CELL: Final = opcode.opmap["LOAD_DEREF"]
+_CHANGES_OF_CELLS: Final = frozenset((opcode.opmap["STORE_DEREF"], opcode.opmap["DELETE_DEREF"]))
+_CALLS: Final = frozenset(
+    opcode.opmap[name] for name in ("PRECALL", "CALL") if name in opcode.opmap
+)
+_IMPORTS: Final = frozenset((opcode.opmap["IMPORT_NAME"], opcode.opmap["IMPORT_FROM"]))
+_CACHE: Final = opcode.opmap["CACHE"]
+_KNOWN: Final = frozenset(
+    number for name, number in opcode.opmap.items() if name in pure_names.OPERATIONS
+)
+# Since 3.12, the lowest bit of LOAD_ATTR's argument says whether it is a method.
+_ATTRIBUTE_SHIFT: Final = 0 if "LOAD_METHOD" in opcode.opmap else 1
 
 
-def global_names(code: CodeType) -> list[str]:
-    """The names that a code object, nested ones left out, looks up in globals or builtins.
-
-    >>> global_names((lambda x: abs(x).real + len(x)).__code__)
-    ['abs', 'len']
+class Load(NamedTuple):
+    """A variable that is loaded together with the attributes that are read of it at once; an
+    attribute of something else (`variable` None); or a byte code that is not known, with the name
+    that it is about, if any. `place` is where in the code the last of this stands; `is_bare` says
+    whether what is loaded is called at once, without arguments.
     """
-    if sys.version_info[:2] > _NEWEST:
-        import dis
 
-        return list(
-            dict.fromkeys(i.argval for i in dis.get_instructions(code) if i.opname in _LOADS)
-        )
-    names: dict[str, None] = {}
+    variable: str | None
+    is_global: bool
+    attributes: tuple[str, ...]
+    unknown: str | None = None
+    place: int = 0
+    is_bare: bool = False
+
+
+@functools.lru_cache(maxsize=2048)
+def loads(code: CodeType) -> tuple[Load, ...]:
+    """All loads of a code object, nested ones left out. Equal code has equal ones, and the same
+    functions are looked at for every program that is made of them.
+
+    >>> [(load.variable, load.attributes) for load in loads((lambda x: np.sin(x).T).__code__)]
+    [('np', ('sin',)), (None, ('T',))]
+    """
+    return tuple(_loads(code))
+
+
+def _loads(code: CodeType) -> Iterator[Load]:
+    targets = set(dis.findlabels(code.co_code))  # type: ignore[arg-type]
+    variable: str | None = None
+    is_global, path, last = False, [], 0
+    for place, operation, argument in _instructions(code):
+        is_attribute = operation in _ATTRIBUTES
+        name = code.co_names[argument >> _ATTRIBUTE_SHIFT] if is_attribute else ""
+        if variable is not None and is_attribute and place not in targets:
+            path.append(name)
+            last = place
+            continue
+        if variable is not None:
+            is_bare = operation in _CALLS and argument == 0
+            yield Load(variable, is_global, tuple(path), None, last, is_bare)
+            variable = None
+        if is_attribute:
+            yield Load(None, False, (name,), None, place)
+        elif operation == _GLOBAL:
+            # Since 3.11, the lowest bit says something else than the name.
+            variable, is_global, path, last = code.co_names[argument >> 1], True, [], place
+        elif operation == _CELL:
+            variable, is_global, path, last = _cell(code, argument), False, [], place
+        elif operation not in _KNOWN or _changes_outside(code, operation, argument):
+            about = (code.co_names[argument],) if operation in _IMPORTS else ()
+            yield Load(None, False, about, opcode.opname[operation], place)
+    if variable is not None:
+        yield Load(variable, is_global, tuple(path), None, last)
+
+
+def _cell(code: CodeType, argument: int) -> str:
+    return str(code._varname_from_oparg(argument))  # type: ignore[attr-defined]
+
+
+def _changes_outside(code: CodeType, operation: int, argument: int) -> bool:
+    """Whether a variable is changed that belongs to a function around."""
+    return operation in _CHANGES_OF_CELLS and _cell(code, argument) in code.co_freevars
+
+
+def _instructions(code: CodeType) -> Iterator[tuple[int, int, int]]:
+    """Place, operation and argument; `dis` would take a hundred times as long."""
     data, high = code.co_code, 0
-    for place in range(0, len(data), 2):  # `dis` would take a hundred times as long
+    for place in range(0, len(data), 2):
         operation = data[place]
+        if operation == _CACHE:
+            continue
         if operation == _EXTENDED:
             high = (high | data[place + 1]) << 8
             continue
-        shift = _SHIFTS.get(operation)
-        if shift is not None:
-            names[code.co_names[(high | data[place + 1]) >> shift]] = None
+        yield place, operation, high | data[place + 1]
         high = 0
-    return list(names)
-
-
-def imports(code: CodeType) -> Iterator[tuple[str, int]]:
-    """The modules that a code object imports, and how many levels up."""
-    if _IMPORT not in code.co_code[::2]:
-        return
-    import dis
-
-    before: list[object] = [None, None]
-    for instruction in dis.get_instructions(code):
-        if instruction.opname == "EXTENDED_ARG":
-            continue
-        if instruction.opname == "IMPORT_NAME":
-            level = before[0]
-            yield instruction.argval, level if isinstance(level, int) else 1
-        before = [before[1], instruction.argval]
-
-
-def may_read_attribute(code: CodeType, variable: str, attribute: str) -> bool:
-    """Whether a code object may read this attribute of a global: it does so in one expression, or
-    uses the global in another way than for its attributes.
-    """
-    import dis
-
-    is_loaded = False
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in ("EXTENDED_ARG", "CACHE"):
-            continue
-        if is_loaded:
-            is_attribute = instruction.opname in ("LOAD_ATTR", "LOAD_METHOD")
-            if not is_attribute or instruction.argval == attribute:
-                return True
-        is_loaded = instruction.opname in _LOADS and instruction.argval == variable
-    return False

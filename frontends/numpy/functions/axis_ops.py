@@ -7,6 +7,7 @@ is in the modules beside this one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from weft.compiler.ir import dtypes
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import ShapeError
-from weft.compiler.ir.graph import Constant, Value
+from weft.compiler.ir.graph import Constant, Result, Value
 from weft.compiler.ir.types import Shape, format_shape
 from weft.compiler.ops import indexing
 from weft.compiler.ops import shape as shape_ops
@@ -60,8 +61,11 @@ def slice_axis(value: Value, axis: int, start: Size, limit: Size, stride: int = 
 
 
 def join(values: Sequence[Value], axis: int) -> Value:
-    """Values of one dtype one after the other along an axis."""
-    return values[0] if len(values) == 1 else shape_ops.concatenate(*values, axis=axis)
+    """Values of one dtype one after the other along an axis; rows of one array that follow each
+    other are that array, or a slice of it.
+    """
+    parts = _joined_rows(values, axis) if len(values) > 1 else values
+    return parts[0] if len(parts) == 1 else shape_ops.concatenate(*parts, axis=axis)
 
 
 def flat(value: Value) -> Value:
@@ -148,6 +152,74 @@ def pick(value: Value, positions: Positions, axis: int) -> Value:
 def iota(sizes: Shape, axis: int, dtype: DType = dtypes.i64) -> Value:
     """Each element's index along an axis."""
     return shape_ops.iota(dtype=dtype, shape=sizes, axis=axis)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One place of one axis of an array, in any shape."""
+
+    array: Value
+    axis: int
+    place: int
+
+    def is_before(self, other: _Row | None) -> bool:
+        return (
+            other is not None
+            and self.array is other.array
+            and (self.axis, self.place + 1) == (other.axis, other.place)
+        )
+
+
+def _row_of(value: Value) -> _Row | None:
+    """Of which array a value is a row, as indexing and unstacking give them; None if of none."""
+    while isinstance(value, Result) and value.op.definition is shape_ops.reshape:
+        value = value.op.operands[0]
+    if not isinstance(value, Result) or value.op.definition is not shape_ops.slice_:
+        return None
+    (array,), attributes = value.op.operands, value.op.attributes
+    if any(stride != 1 for stride in attributes["strides"]):
+        return None
+    spans = zip(attributes["starts"], attributes["limits"], array.type.shape, strict=True)
+    cuts = [(n, a, b) for n, (a, b, size) in enumerate(spans) if (a, b) != (0, size)]
+    if len(cuts) != 1:
+        return None
+    ((axis, start, limit),) = cuts
+    return _Row(array, axis, start) if isinstance(start, int) and limit == start + 1 else None
+
+
+def _joined_rows(values: Sequence[Value], axis: int) -> list[Value]:
+    """The values with rows of one array that follow each other as one; a loop leaves thousands of
+    them in a list, and each would be an operand, a kernel, and a gradient of its own.
+    """
+    rows = [_row_of(value) for value in values]
+    parts: list[Value] = []
+    start = 0
+    for end in range(1, len(values) + 1):
+        row = rows[end - 1]
+        if (
+            end < len(values)
+            and row is not None
+            and row.is_before(rows[end])
+            and values[end].type == values[start].type
+        ):
+            continue
+        first = rows[start] if end - start > 1 else None
+        run = values[start:end]
+        parts.append(run[0] if first is None else _row_block(first, run, axis))
+        start = end
+    return parts
+
+
+def _row_block(first: _Row, values: Sequence[Value], axis: int) -> Value:
+    """Rows of one array that follow each other, joined along an axis."""
+    count, sizes = len(values), values[0].type.shape
+    block = slice_axis(first.array, first.axis, first.place, first.place + count)
+    others = [a for a in range(block.type.rank) if a != first.axis]
+    block = reshape(transpose(block, [first.axis, *others]), (count, *sizes))
+    order = [*range(1, axis + 1), 0, *range(axis + 1, block.type.rank)]
+    return reshape(
+        transpose(block, order), (*sizes[:axis], sizes[axis] * count, *sizes[axis + 1 :])
+    )
 
 
 def _stack_nested(operand: Any, dtype: DType) -> Value:

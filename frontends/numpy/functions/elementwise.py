@@ -197,8 +197,20 @@ def where(
         )
     if x is None or y is None:
         raise trace_error("where takes the condition alone, or the condition with both x and y")
-    operands = [truth(lift(condition)), *promote(x, y)]
-    return wrap(choose(*broadcast_together(operands)))
+    try:
+        choices = promote(x, y)
+    except OverflowError:
+        choices = promote(_wrapped(x, y), _wrapped(y, x))
+    return wrap(choose(*broadcast_together([truth(lift(condition)), *choices])))
+
+
+def _wrapped(number: ArrayLike, other: ArrayLike) -> ArrayLike:
+    """A Python integer that the dtype of the other choice has no room for, as `numpy.where` casts
+    it.
+    """
+    if type(number) is not int:
+        return number
+    return np.array(np.int64(number)).astype(lift(other).type.dtype.numpy)
 
 
 def select(

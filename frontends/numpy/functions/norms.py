@@ -11,9 +11,8 @@ from weft.compiler.ir.graph import Value
 from weft.compiler.ops.arithmetic import div, mul, pow_
 from weft.compiler.ops.linalg import svd
 from weft.compiler.ops.logic import and_, is_nan, not_, select
-from weft.compiler.ops.special import sqrt
 from weft.frontends.numpy.functions.axis_access import element
-from weft.frontends.numpy.functions.magnitude import magnitude, squared_magnitude
+from weft.frontends.numpy.functions.magnitude import magnitude, root, squared_magnitude
 from weft.frontends.numpy.functions.matrices import inverse, matrices, square_matrices
 from weft.frontends.numpy.functions.reducing import (
     ANY,
@@ -112,7 +111,7 @@ def _vector_norm(value: Value, axes: tuple[int, ...], order: Order) -> Value:
     if isinstance(order, str):
         raise trace_error(f"{order!r} is no order of a vector norm; give a number")
     if order is None or order == 2:
-        return sqrt(reduce(SUM, squared_magnitude(value), axes))
+        return root(reduce(SUM, squared_magnitude(value), axes))
     if order == 0:
         return reduce(SUM, cast(truth(value), value.type.dtype.real), axes)
     sizes = magnitude(value)
@@ -134,7 +133,7 @@ def _largest(sizes: Value, axes: tuple[int, ...]) -> Value:
 
 def _matrix_norm(value: Value, row: int, column: int, order: Order) -> Value:
     if order in (None, "fro", "f"):
-        return sqrt(reduce(SUM, squared_magnitude(value), (row, column)))
+        return root(reduce(SUM, squared_magnitude(value), (row, column)))
     if order in ("nuc", 2, -2):
         rest = [axis for axis in range(value.type.rank) if axis not in (row, column)]
         return _spectral_norm(transpose(value, [*rest, row, column]), order)

@@ -12,10 +12,9 @@ from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import Shape, format_shape
 from weft.compiler.ops.arithmetic import div, maximum, mul, sub
 from weft.compiler.ops.logic import gt, select
-from weft.compiler.ops.special import sqrt
 from weft.frontends.numpy.functions import reducing
 from weft.frontends.numpy.functions.axis_access import stretch
-from weft.frontends.numpy.functions.magnitude import squared_magnitude
+from weft.frontends.numpy.functions.magnitude import root, squared_magnitude
 from weft.frontends.numpy.functions.reducing import Axis, kept_axes, reduce
 from weft.frontends.tracing.core import (
     broadcast_value,
@@ -70,7 +69,7 @@ def std(
     """As `numpy.std`."""
     check_no("std", out=out)
     freedom = ddof if correction is None else correction
-    return wrap(sqrt(_variance(lift(a), axis, dtype, freedom, keepdims, where, mean)))
+    return wrap(root(_variance(lift(a), axis, dtype, freedom, keepdims, where, mean)))
 
 
 def nanvar(
@@ -106,7 +105,7 @@ def nanstd(
     """As `numpy.nanstd`."""
     check_no("nanstd", out=out)
     freedom = ddof if correction is None else correction
-    return wrap(sqrt(_nan_variance(lift(a), axis, dtype, freedom, keepdims, where, mean)))
+    return wrap(root(_nan_variance(lift(a), axis, dtype, freedom, keepdims, where, mean)))
 
 
 def _nan_variance(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
+from weft.frontends.numpy import views
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc
+from weft.frontends.numpy.views import Viewed
 from weft.frontends.tracing.outside import eager
 
 # Functions that make arrays of something else.
@@ -19,7 +22,24 @@ CREATION: Final = frozenset(
 
 def surface(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     """The functions, usable outside of traces too."""
-    return {name: eager(function, creates=name in CREATION) for name, function in functions.items()}
+    return {
+        name: eager(_viewing(name, function), creates=name in CREATION)
+        for name, function in functions.items()
+    }
+
+
+def _viewing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which makes views where NumPy's does."""
+    if name not in views.FUNCTIONS:
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], Viewed):
+            return args[0].view_by(function, name, args[1:], kwargs)
+        return function(*args, **kwargs)
+
+    return call
 
 
 def ufunc_surface(ufuncs: Mapping[str, np.ufunc]) -> dict[str, Callable[..., Any]]:

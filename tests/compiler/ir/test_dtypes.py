@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 from itertools import combinations_with_replacement, product
 
 import ml_dtypes
@@ -200,3 +202,11 @@ def test_properties_agree_with_numpy(d: DType) -> None:
     assert d.is_inexact == (d.is_float or d.is_complex)
     assert d.is_signed == (not d.is_bool and not np.issubdtype(d.numpy, np.unsignedinteger))
     assert d.real.numpy == sample.real.dtype
+
+
+@pytest.mark.parametrize("replacement", ["lambda x: x", "np.sin"])
+def test_a_replaced_ufunc_of_numpy_is_refused(replacement: str) -> None:
+    """What reads ufuncs as C structs, and tables with ufuncs as keys, need NumPy's own."""
+    code = f"import numpy as np; np.tanh = {replacement}; import weft; weft.jit"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "ImportError: np.tanh has been replaced" in shown.stderr

@@ -96,3 +96,39 @@ def test_damaged_text_is_refused_or_read_but_never_breaks_the_parser(
 
 TEXTS_OF_SAMPLES = {name: make().text(locations=True) for name, make in SAMPLES.items()}
 CONSTANTS = SAMPLES["large_constants"]().constant_table()
+
+
+@pytest.mark.parametrize(
+    "size",
+    [str(2**63), str(2**70), "9" * 5000, "2**64", "2**99999999", f"{2**40}*{2**40}", "m**65"],
+    ids=["2**63", "2**70", "digits", "power", "huge power", "product", "symbol"],
+)
+def test_sizes_fit_into_64_bits(size: str) -> None:
+    for read in (parse_type, lambda text: parse(f"weft 1\ngraph @g(%x: {text}) {{ return %x }}")):
+        with pytest.raises(ParseError):
+            read(f"u8[{size}]")
+
+
+@pytest.mark.parametrize("shape", [f"{2**40}, {2**40}", f"{2**62}", f"{2**62}, 0, {2**62}"])
+def test_arrays_fit_into_64_bits(shape: str) -> None:
+    with pytest.raises(ParseError, match="more than 2\\*\\*63 - 1 bytes"):
+        parse(f"weft 1\ngraph @g(%x: f64[{shape}]) {{ return %x }}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"weft {'1' * 5000}",
+        f"weft 1\ngraph @g<n>={'1' * 5000}>(%x: f32[n]) {{ return %x }}",
+        f"weft 1\ngraph @g(%x: f32[{'(' * 5000}n{')' * 5000}]) {{ return %x }}",
+        f"weft 1\ngraph @g(%x: f32[{'max(' * 5000}n{', n)' * 5000}]) {{ return %x }}",
+        f"{HEADER}%y: f32[3] = reduce_sum(%x) {{axes=[{'1' * 5000}]}} return %y }}",
+        HEADER
+        + "%y: f32[n, 3] = switch(true: bool, %x) ^a(%x: f32[n, 3]) {" * 3000
+        + "return %x }" * 3000,
+    ],
+    ids=["version", "bound", "parentheses", "max", "attribute", "regions"],
+)
+def test_long_digits_and_deep_nesting_are_parse_errors(text: str) -> None:
+    with pytest.raises(ParseError):
+        parse(text)

@@ -14,6 +14,7 @@ from weft.compiler.artifact import Site
 from weft.compiler.ir.dtypes import DType, dtype
 from weft.compiler.ir.graph import Op
 from weft.compiler.loops.workspace import measured
+from weft.compiler.lower.llvm import linkage
 from weft.compiler.lower.llvm.emit.arrays import Array, Env
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.scratch import Scratch
@@ -23,9 +24,15 @@ from weft.compiler.lower.llvm.routines import Planned, scratch_bytes
 from weft.compiler.lower.llvm.routines.convolution import entry as convolution_phases
 from weft.compiler.lower.llvm.routines.gemm import gemm
 from weft.compiler.lower.llvm.routines.gemm.kinds import KINDS
+from weft.frontends.driver.machine_code import support
 from weft.runtime.native import Library
 
 NDArray = np.ndarray[Any, Any]
+
+
+def shared_mathematics(module: Module) -> dict[str, int]:
+    """The addresses of what the module's mathematical functions share with those of others."""
+    return {name: support(name) for name in module.outside(linkage.math(""))}
 
 
 def link(module: Module, name: str, imports: dict[str, int] | None = None) -> tuple[Library, int]:
@@ -39,6 +46,7 @@ def link(module: Module, name: str, imports: dict[str, int] | None = None) -> tu
     for kind in reversed(KINDS.values()):  # programs are linked to these; here they are inside
         if any(module.outside(export) for export in kind.exports(module.target)):
             gemm.define(module, kind)
+    imports |= shared_mathematics(module)
     library = Library(compile_text(module.text()), [name], imports)
     return library, library.address(name)
 

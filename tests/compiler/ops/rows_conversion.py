@@ -207,6 +207,8 @@ def identity_rows() -> list[Sample]:
         rows.append(Sample(ops.probe, (x,), x.copy(), {"name": "hidden"}))
         rows.append(Sample(ops.fence, (x,), x.copy()))
         rows.append(Sample(ops.fence, (x,), x.copy(), {"fuse": True}))
+        if dtype in FLOATS:
+            rows.append(Sample(ops.rounded, (x,), x.copy()))
     edge = array([NAN, INF, -0.0], f32)
     scalar, empty = array(3, f64), array([], f64)
     awkward = 'a "quoted"\nname \\ with é'

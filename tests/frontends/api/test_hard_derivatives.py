@@ -46,14 +46,16 @@ def test_the_double_where_is_safe_to_every_order() -> None:
 
 
 def test_norm_at_zero() -> None:
-    """The formula is x / |x|, which is NaN at 0; the double where makes it 0."""
+    """The formula is x / |x|, which is NaN at 0; the derivative is 0 there, as with a double
+    where.
+    """
 
     def safe_norm(x: Any) -> Any:
         square = np.sum(x * x)
         return np.where(square > 0, np.sqrt(np.where(square > 0, square, 1.0)), 0.0)
 
     zero, y = np.zeros(3), np.array([3.0, 0.0, 4.0])
-    assert np.isnan(wf.grad(np.linalg.norm)(zero)).all()
+    np.testing.assert_array_equal(wf.grad(np.linalg.norm)(zero), zero)
     np.testing.assert_array_equal(wf.grad(safe_norm)(zero), zero)
     np.testing.assert_allclose(wf.grad(safe_norm)(y), y / 5)
     np.testing.assert_allclose(wf.grad(np.linalg.norm)(y), y / 5)
@@ -311,3 +313,46 @@ def test_meta_gradients_through_an_optimiser() -> None:
 
     want = numerical_gradient(plain, np.array(0.1))
     assert wf.jit(wf.grad(after))(0.1) == pytest.approx(float(want), rel=1e-9)
+
+
+# --- one triangle of a matrix; roots of sums of squares at 0 --------------------------------------
+
+LOWER = np.array([[4.0, 0.0, 0.0], [1.0, 5.0, 0.0], [0.5, -1.5, 6.0]])
+
+
+@pytest.mark.parametrize("other", [0.0, 1.0, LOWER.T], ids=["empty", "anything", "symmetric"])
+@pytest.mark.parametrize("imaginary", [0, 0.3j], ids=["real", "complex"])
+@pytest.mark.parametrize("name", ["cholesky", "eigvalsh", "projection"])
+def test_derivatives_of_what_reads_one_triangle(name: str, imaginary: complex, other: Any) -> None:
+    """They are those of what is computed, whatever the other triangle holds."""
+    function: dict[str, Any] = {
+        "cholesky": lambda a: np.abs(np.linalg.cholesky(a)) ** 2,
+        "eigvalsh": np.linalg.eigvalsh,
+        "projection": lambda a: np.abs(np.linalg.eigh(a)[1]) ** 2,
+    }
+
+    def loss(a: Any) -> Any:
+        y = function[name](a + imaginary * np.tril(a, -1) if imaginary else a)
+        return np.sum(np.sin(y) * np.arange(1.0, y.size + 1).reshape(y.shape))
+
+    matrix = LOWER + np.triu(np.ones((3, 3)), 1) * other
+    wf.check_grads(loss, (matrix,))
+    assert np.all(np.triu(wf.grad(loss)(matrix), 1) == 0)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        np.linalg.norm,
+        lambda x: np.linalg.norm(x.reshape(1, -1)),
+        lambda x: np.linalg.norm(x, axis=0),
+        np.std,
+        lambda x: np.std(x[:1]),
+        np.nanstd,
+    ],
+)
+def test_roots_of_sums_of_squares_have_derivative_0_at_0(function: Any) -> None:
+    zero = np.zeros(3)
+    np.testing.assert_array_equal(wf.grad(function)(zero), zero)
+    np.testing.assert_array_equal(wf.jvp(function, (zero,), (np.ones(3),))[1], 0.0)
+    np.testing.assert_allclose(wf.jit(function)(LOWER[2]), function(LOWER[2]), rtol=1e-15)

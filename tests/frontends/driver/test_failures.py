@@ -308,14 +308,6 @@ def test_donated_argument_that_is_read_elsewhere() -> None:
     np.testing.assert_array_equal(made[1], x * 2)
 
 
-def test_donated_argument_that_is_passed_twice() -> None:
-    f = wf.jit(lambda x, y: x + y[::-1], donate=0)
-    x = np.arange(1000.0)
-    np.testing.assert_array_equal(f(x, x), np.full(1000, 999.0))
-    x = np.arange(1001.0)
-    np.testing.assert_array_equal(f(x[1:], x[:-1]), np.full(1000, 1000.0))
-
-
 def test_donated_argument_that_is_read_only() -> None:
     f = wf.jit(update, donate=0)
     x, y = np.ones(1000), np.arange(1000.0)
@@ -332,3 +324,53 @@ def test_donated_argument_of_any_layout(layout: str, rows: int) -> None:
     given = {"strided": x[::2], "fortran": x.T, "reversed": x[::-1]}[layout]
     wanted = given * 2 + 1
     np.testing.assert_array_equal(f(given), wanted)
+
+
+# --- sizes that 64 bits cannot index --------------------------------------------------------------
+
+ENDLESS = np.lib.stride_tricks.as_strided(np.ones(1), (2**32,), (0,))
+TABLES: dict[str, Callable[[Any], Any]] = {
+    "corner": lambda a: np.add.outer(a, a)[:2, :2],
+    "intermediate": lambda a: np.sort(np.add.outer(a, a), axis=1)[0, :2],
+    "result": lambda a: np.add.outer(a, a),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_symbolic_sizes_are_checked_when_a_program_is_called(name: str) -> None:
+    function = TABLES[name]
+    compiled = wf.jit(function, specs=[wf.spec("f64[n]")])
+    with pytest.raises(MemoryError):
+        compiled(ENDLESS)
+    x = np.arange(4.0)
+    np.testing.assert_array_equal(compiled(x), function(x))
+
+
+@pytest.mark.parametrize("shape", [(2**40, 2**40), (2**62,), (2**62, 0, 2**62)], ids=str)
+def test_known_sizes_are_checked_when_a_program_is_traced(shape: tuple[int, ...]) -> None:
+    with pytest.raises(wf.ShapeError, match="more than 2\\*\\*63 - 1 bytes"):
+        wf.trace(lambda x: wf.numpy.broadcast_to(x, shape).sum())(1.0)
+
+
+# --- nothing to look up ---------------------------------------------------------------------------
+
+REDUCED: dict[str, Callable[[Any, Any], Any]] = {
+    "rows": lambda x, i: x[i].sum(0),
+    "columns": lambda x, i: x[:, i].sum(1),
+    "all": lambda x, i: np.exp(x[i]).sum(),
+    "both": lambda x, i: x[i[:, None], i[None, :]].sum(0),
+    "largest": lambda x, i: np.max(x[i], 0, initial=0.0),
+    "product": lambda x, i: x[i].T @ x[i],
+    "twice": lambda x, i: x[np.cumsum(i)].prod(0),
+}
+
+
+@pytest.mark.parametrize("name", REDUCED)
+@pytest.mark.parametrize("width", [2, 40])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_reductions_of_lookups_read_no_empty_index(name: str, width: int, symbolic: bool) -> None:
+    function, x, index = REDUCED[name], np.ones((4, width)), np.zeros(0, np.int64)
+    specs = [wf.spec("f64[k, w]"), wf.spec("i64[n>=0]")] if symbolic else None
+    for optimise in (True, False):
+        ours = wf.jit(function, specs=specs, optimise=optimise)(x, index)
+        np.testing.assert_array_equal(ours, function(x, index))

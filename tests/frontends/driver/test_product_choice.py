@@ -18,7 +18,7 @@ from weft.compiler.abi import BlasThreads
 from weft.compiler.lower.choice import Point, Products
 from weft.frontends.driver import machine_code, tuning
 from weft.frontends.driver.cache import entry as stored
-from weft.frontends.driver.cache import purity
+from weft.frontends.driver.cache import sources
 from weft.frontends.driver.tuning import Table
 from weft.runtime import symbols
 from weft.runtime.cache import Cache
@@ -63,7 +63,7 @@ def imports(f: Any) -> set[str]:
     return {
         name
         for version in f._cache.values()
-        for program in version.program._programs.values()
+        for program in version.program.native._programs.values()
         for name in program.native.imports
     }
 
@@ -349,7 +349,7 @@ def test_programs_of_different_choices_are_kept_apart(
     disk: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored, "environment", lambda: ("fixed",))
-    monkeypatch.setattr(purity, "weft_sources", lambda: "fixed")
+    monkeypatch.setattr(sources, "are_unchanged", lambda: True)
     x, y = array((60, 70)), array((70, 80))
 
     def product(x: Any, y: Any) -> Any:
@@ -358,7 +358,7 @@ def test_programs_of_different_choices_are_kept_apart(
     def note(way: str) -> tuple[bool, bool]:
         f = wf.jit(product, products=way)
         f(x, y)
-        return "found on disk," in f.explain_cache(), uses_blas(f)
+        return "found on disk by" in f.explain_cache(), uses_blas(f)
 
     for way in ("auto", *BOTH):
         assert [note(way)[0], note(way)[0]] == [False, True]

@@ -137,14 +137,14 @@ def test_the_values_that_arrays_had_when_they_were_used() -> None:
         np.asarray(x)[0] = 1
 
 
-def test_writes_change_one_array() -> None:
+def test_writes_change_the_array_that_names_share() -> None:
     x = wnp.asarray([3.0, 1.0, 2.0])
     y = x
     z = x[1:]
     x[0] = 9
     x *= 2
     np.testing.assert_array_equal(y, [18, 2, 4])
-    np.testing.assert_array_equal(z, [1, 2])
+    np.testing.assert_array_equal(z, [2, 4])  # a view
     x.sort()
     np.testing.assert_array_equal(x, [2, 4, 18])
     np.testing.assert_array_equal(x.at[0].add(1.0), [3, 4, 18])
@@ -160,14 +160,33 @@ def test_numbers_and_truth() -> None:
         bool(x)
 
 
+class _OldProtocol:
+    """An array as a consumer sees it that knows the first version of DLPack."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()  # type: ignore[no-any-return]
+
+
 def test_exchange() -> None:
     x = wnp.asarray(X) + 1
-    np.testing.assert_array_equal(np.from_dlpack(x), X + 1)
+    shared = np.from_dlpack(x)
+    np.testing.assert_array_equal(shared, X + 1)
+    assert not np.asarray(x).flags.writeable
+    assert not shared.flags.writeable or not np.shares_memory(shared, np.asarray(x))
+    # The first version of the protocol knows no read-only arrays.
+    assert not np.shares_memory(np.from_dlpack(_OldProtocol(x)), np.asarray(x))
     np.testing.assert_array_equal(wnp.from_dlpack(X), X)
     assert np.asarray(x, dtype=np.float32).dtype == np.float32
     for other in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
         assert isinstance(other, wf.Array)
         np.testing.assert_array_equal(other, X + 1)
+    assert x.__array_namespace__() is wnp
     assert x.__array_namespace__() is x.__array_namespace__(api_version="2024.12")
     assert x.device == "cpu" and x.to_device("cpu") is x
     np.testing.assert_array_equal(wnp.asarray(memoryview(b"\x01\x02")), [1, 2])
@@ -230,3 +249,17 @@ def test_long_loops_are_computed_in_between() -> None:
     for _ in range(3 * recording.MOST_OPS):
         x = x + 1
     assert float(x[0]) == 1 + 3 * recording.MOST_OPS
+
+
+@pytest.mark.parametrize("kind", [np.asarray, wnp.asarray], ids=["numpy", "weft"])
+def test_writing_under_a_mask(kind: Any) -> None:
+    def write(x: Any, mask: Any, values: Any) -> Any:
+        x[mask] += 1
+        x[mask] = values
+        x[~mask] = 5.0
+        return x
+
+    plain = write(np.arange(5.0), np.arange(5) > 2, np.array([7.0, 8.0]))
+    ours = write(wnp.arange(5.0), kind(np.arange(5) > 2), kind([7.0, 8.0]))
+    assert isinstance(ours, wf.Array)
+    np.testing.assert_array_equal(ours, plain)

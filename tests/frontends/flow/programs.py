@@ -826,3 +826,34 @@ def branches_inside_try_and_with(x):
             if v > 0:
                 total += 1 / v
     return y + total
+
+
+@program(VECTOR, -VECTOR)
+def names_of_one_array_through_branches(x):
+    y = np.abs(x)
+    w, v = y, y[1:]
+    if x[0] > 0:
+        w = w
+        v[0] = 7.0
+    else:
+        v = v
+        w[1] = 5.0
+    y[2] = 3.0
+    if x[0] > 0:
+        u = y
+    else:
+        u = w
+    u[3] = 9.0
+    return w, v, y, u
+
+
+@program((VECTOR, LONG[:6]), (-VECTOR, LONG[:6]))
+def arrays_that_a_branch_exchanges_for_themselves(x, y):
+    a, b = x + 0, y + 0
+    pair = (a, b)
+    if x[0] > 0:
+        a, b = a, b
+        b[0] = 4.0
+    pair[0][1] = 8.0
+    b[2] = 6.0
+    return a, b, pair

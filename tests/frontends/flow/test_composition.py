@@ -147,6 +147,52 @@ def test_the_users_word_on_unrolling_counts() -> None:
     assert long(1.0) == pytest.approx(float(wf.jit(long, control_flow=True)(1.0)))
 
 
+def two_lists(join: Any, x: Any) -> Any:
+    plain, shifted = [], [x]
+    for _ in range(40):
+        x = x * 0.9
+        plain.append(x)
+        shifted.append(x + 1.0)
+    return join(plain), join(shifted)
+
+
+def pairs(join: Any, x: Any) -> Any:
+    both: list[Any] = []
+    for _ in range(40):
+        x = x * 0.9
+        both.append((x, x + 1.0))
+    return join([first for first, _ in both]), join([second for _, second in both][3:])
+
+
+@pytest.mark.parametrize("x", [1.5, INPUTS, np.ones((2, 3))], ids=["number", "vector", "matrix"])
+@pytest.mark.parametrize("grow", [two_lists, pairs])
+@pytest.mark.parametrize(
+    "join",
+    [
+        np.array,
+        np.stack,
+        np.vstack,
+        np.hstack,
+        np.column_stack,
+        lambda items: np.stack(items, axis=-1),
+        lambda items: np.concatenate([np.atleast_1d(item) for item in items], axis=-1),
+        lambda items: np.mean(items, axis=0),
+    ],
+    ids=["array", "stack", "vstack", "hstack", "column_stack", "last", "concatenate", "mean"],
+)
+def test_lists_that_a_loop_grows_are_joined_as_one_array(join: Any, grow: Any, x: Any) -> None:
+    if join is np.column_stack and np.ndim(x) != 1:
+        pytest.skip("as concatenate or stack")
+
+    def function(x: Any) -> Any:
+        return grow(join, x)
+
+    graph = wf.trace(function, control_flow=True)(x)
+    assert all(len(op.operands) <= 4 for region in graph.regions() for op in region.ops)
+    for ours, numpys in zip(wf.jit(function, control_flow=True)(x), function(x), strict=True):
+        np.testing.assert_allclose(ours, numpys, rtol=1e-14)
+
+
 def test_a_known_condition_leaves_nothing_behind() -> None:
     def choose(x: Any) -> Any:
         if x.shape[0] > 2 and not x.ndim == 2:

@@ -62,3 +62,14 @@ def check(name: str, draw: Draw) -> None:
 @given(st.data())
 def test_ufunc_equals_numpy(name: str, data: st.DataObject) -> None:
     check(name, data.draw)
+
+
+@pytest.mark.parametrize(("dtype", "number"), [(np.uint8, -1), (np.uint8, 300), (np.int8, 128)])
+def test_where_wraps_integers_as_numpy_does(dtype: Any, number: int) -> None:
+    x, mask = np.array([6, 7], dtype), np.array([True, False])
+    forms: list[Any] = [
+        lambda m, x: np.where(m, x, number),
+        lambda m, x: np.where(m, number, x),
+    ]
+    for form in forms:
+        np.testing.assert_array_equal(weft.jit(form)(mask, x), form(mask, x))

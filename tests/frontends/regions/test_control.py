@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 import weft as wf
 from weft.compiler.ir.graph import Graph
+from weft.compiler.loops.pipeline import lower_to_loops
+from weft.compiler.passes.pipeline import optimise
 
 Array = np.ndarray[Any, Any]
 X = np.array([1.0, -2.0, 3.0])
@@ -490,3 +493,69 @@ def test_dynamic_slices_are_clamped(start: int) -> None:
 def test_a_dynamic_slice_that_does_not_fit_is_refused() -> None:
     with pytest.raises(wf.ShapeError, match="a window of size 4 does not fit axis 0 of size 3"):
         wf.jit(lambda x: wf.dynamic_slice(x, [0], [4]))(X)
+
+
+# --- the work of compiling nested control flow ----------------------------------------------------
+
+
+def passed_on(depth: int, x: Any, y: Any) -> Any:
+    """Branches that hand arrays on as they are, or change the last one in place."""
+    if depth == 0:
+        return x * 2, y
+    return wf.cond(
+        x.sum() > depth, lambda x, y: passed_on(depth - 1, x, y), lambda x, y: (y, x), x, y
+    )
+
+
+def changed(depth: int, x: Any) -> Any:
+    """Branches that compute with what the branches inside of them return."""
+    if depth == 0:
+        return np.sin(x)
+    return wf.cond(x[0] > depth, lambda x: np.cos(changed(depth - 1, x * x)), lambda x: x, x)
+
+
+def looped(depth: int, x: Any) -> Any:
+    """Branches and loops in turn."""
+    if depth == 0:
+        return np.sin(x)
+    return wf.cond(
+        x[0] < depth,
+        lambda x: wf.fori_loop(0, 3, lambda i, x: np.cos(looped(depth - 1, x * x)), x),
+        lambda x: x,
+        x,
+    )
+
+
+def calls_to_compile(function: Any) -> int:
+    """How many Python functions are called on the way from a function to its loop program."""
+    count = 0
+
+    def note(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        graph, _ = optimise(wf.trace(function)(wf.spec("f64[3]")))
+        lower_to_loops(graph, 32)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("derivative", ["value", "grad", "jvp of grad"])
+@pytest.mark.parametrize("nested", [lambda d, x: passed_on(d, x, x + 1)[0], changed, looped])
+def test_the_work_of_compiling_does_not_double_with_each_level(
+    nested: Callable[[int, Any], Any], derivative: str
+) -> None:
+    def function(depth: int) -> Any:
+        def value(x: Any) -> Any:
+            return nested(depth, x)
+
+        gradient = wf.grad(lambda x: value(x).sum())
+        if derivative == "value":
+            return value
+        return gradient if derivative == "grad" else lambda x: wf.jvp(gradient, (x,), (x,))
+
+    calls_to_compile(function(1))  # what is imported and cached on the way is no work of nesting
+    assert calls_to_compile(function(10)) < 4 * calls_to_compile(function(5))

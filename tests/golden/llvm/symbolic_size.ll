@@ -7,9 +7,14 @@ entry:
   %.2 = load i64, ptr %.1, align 8
   %.3 = getelementptr inbounds i64, ptr %run, i64 0
   %.4 = load i64, ptr %.3, align 8
-  %.5 = getelementptr inbounds i64, ptr %run, i64 13
-  store i64 0, ptr %.5, align 8
-  ret i64 0
+  %.5 = sitofp i64 %.2 to double
+  %.6 = fmul contract double 0x4010000000000000, %.5
+  %.7 = fadd contract double 0x0000000000000000, %.6
+  %.8 = fcmp ogt double %.7, 0x43D0000000000000
+  %.9 = select i1 %.8, i64 4611686018427387904, i64 0
+  %.10 = getelementptr inbounds i64, ptr %run, i64 13
+  store i64 %.9, ptr %.10, align 8
+  ret i64 %.9
 }
 define i64 @entry(ptr %run, ptr %arguments, ptr %numbers, ptr %results, ptr %arena)  {
 entry:

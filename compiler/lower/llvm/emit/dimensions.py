@@ -8,7 +8,7 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Atom, Dim, Maximum, Size, Symbol
 from weft.compiler.lower.llvm.emit.arrays import plus, times
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
-from weft.compiler.lower.llvm.emit.types import I64
+from weft.compiler.lower.llvm.emit.types import F64, I64
 
 
 class Sizes:
@@ -37,6 +37,29 @@ class Sizes:
     def value(self, size: Size) -> V:
         """The i64 value of a size."""
         return self.f.const(self.operand(size), I64)
+
+    def magnitude(self, size: Size) -> V:
+        """As a f64, what neither a size nor anything on the way to it is above; that of sizes which
+        i64 cannot hold is correct too, within rounding.
+        """
+        if isinstance(size, int):
+            return self.f.const(float(abs(size)), F64)
+        total = self.f.const(0.0, F64)
+        for monomial, factor in size.terms:
+            term = self.f.const(float(abs(factor)), F64)
+            for atom, power in monomial:
+                value = self._atom_magnitude(atom)
+                for _ in range(power):
+                    term = term * value
+            total = total + term
+        return total
+
+    def _atom_magnitude(self, atom: Atom) -> V:
+        if isinstance(atom, Symbol):
+            return self.symbols[atom.name].to(F64)
+        if isinstance(atom, Maximum):
+            return self.magnitude(atom.left) + self.magnitude(atom.right)
+        return self.magnitude(atom.numerator)
 
     def _atom(self, atom: Atom) -> V:
         if isinstance(atom, Symbol):

@@ -73,6 +73,11 @@ def leave_if_failed(f: Function, run: V) -> None:
     leave_if(f, error.eq(Failed.WORKSPACE_MEMORY))
 
 
+def leave_if_stopped(f: Function, run: V) -> None:
+    """Return if this run has failed or was interrupted: its results are not wanted any more."""
+    leave_if(f, f.load(f.element(run, I64, int(Run.STOP)), I64).ne(0))
+
+
 def leave_if(f: Function, condition: V) -> None:
     """Give back what is held and return, if a condition holds."""
     f.has_exit = True

@@ -14,10 +14,10 @@ from weft.compiler.ir.graph import Value
 from weft.compiler.ir.index.affine import Loop
 from weft.compiler.ir.index.expression import Ref
 from weft.compiler.loops.kernel import Kernel, Write
-from weft.compiler.loops.vectorise import VectorPlan
+from weft.compiler.loops.vectorise import VectorPlan, inline_lanes
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.function import Function, V
-from weft.compiler.lower.llvm.emit.types import I8
+from weft.compiler.lower.llvm.emit.types import I8, I64
 from weft.compiler.lower.llvm.kernels.scope import Scope
 from weft.compiler.lower.llvm.kernels.stages import StageEmitter
 from weft.compiler.lower.llvm.kernels.values import Values
@@ -38,6 +38,7 @@ class InPlace(StageEmitter):
         self.f, self.sizes, self.values = values.f, values.sizes, values
         self.numbers: dict[Value, Element] = {}
         self._kept: dict[tuple[object, ...], Element] = {}
+        self._lanes = inline_lanes(kernel)
 
     def emit(self) -> dict[Value, Element]:
         """Write all steps; returns what it makes that is a number."""
@@ -47,6 +48,10 @@ class InPlace(StageEmitter):
     def _outer(self, scope: Scope, loops: tuple[Loop, ...]) -> None:
         if not loops:
             self.levels(scope)
+            return
+        if loops[0] is self._lanes:
+            start = self.f.const(0, I64)
+            self.levels(scope.along(loops[0], start, int(loops[0].size), None))
             return
         for step in self.written_out(loops[0]):
             self._outer(scope.inside(loops[0], step), loops[1:])

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Constant, Parameter, Value
 from weft.compiler.loops.arena import Buffer
 from weft.compiler.loops.group import Node
@@ -53,11 +54,18 @@ def repeated_calls(program: ProgramCode) -> dict[Node, list[Call]]:
         if made and all(_is_placed(operand) for call in made for operand in call.operands):
             found[node] = made
     kinds = Counter(call.key for made in found.values() for call in made)
+    polls = program.schedule.polls
     return {
-        node: made
+        node: [*made, _poll_after(polls[node])] if node in polls else made
         for node, made in found.items()
         if all(kinds[call.key] >= LEAST_EQUAL for call in made)
     }
+
+
+def _poll_after(work: Size) -> Call:
+    """A row that asks whether to stop, after so much work."""
+    key = ("poll", "" if isinstance(work, int) else str(work))
+    return Call(key, [], lambda code, _: code.poll(work))
 
 
 def _is_placed(operand: Operand) -> bool:
@@ -163,7 +171,7 @@ class CallTable:
                 row.set(g.element(here, I64, self.lengths[number]))
                 g.jump(following)
             g.begin(following)
-            workspace.leave_if_failed(g, given[0])
+            workspace.leave_if_stopped(g, given[0])
         g.ret()
         return "rows"
 

@@ -14,16 +14,17 @@ programs with routines that find out for themselves what they work in, writes do
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Container, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from weft.compiler.abi import ARENA_BYTES, CLOCKS, CONSTANTS, ENTRY, MEASURE, Run
 from weft.compiler.artifact import Site
 from weft.compiler.ir import dims
+from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.graph import Constant, Graph, Op, Value
 from weft.compiler.loops.group import Node
 from weft.compiler.loops.memory import RegionPlan
@@ -44,6 +45,11 @@ from weft.compiler.lower.llvm.target import Target
 from weft.compiler.record import record
 
 Array = np.ndarray[Any, Any]
+
+
+_MORE_THAN_ANY_MEMORY: Final = 2**62
+"""What a program asks for where sizes of a call exceed what 64 bits can index, so that it ends as
+one that finds no memory; half of the range leaves room for rounding."""
 
 
 @record
@@ -191,9 +197,28 @@ class ProgramCode:
             for index, name in enumerate(self.measured):
                 symbols[name] = f.load(f.element(table, I64, index), I64)
         sizes = Sizes(f, symbols)
-        bytes = sizes.value(self.plan.bytes + self.schedule.workspace_bytes)
+        needed = self.plan.bytes + self.schedule.workspace_bytes
+        bytes = sizes.value(needed)
+        for size in self._symbolic_bytes(needed, symbols):
+            is_too_large = sizes.magnitude(size).gt(float(_MORE_THAN_ANY_MEMORY))
+            bytes = f.select(is_too_large, _MORE_THAN_ANY_MEMORY, bytes)
         f.store(bytes, f.element(run, I64, int(Run.ARENA_BYTES)))
         f.ret(bytes)
+
+    def _symbolic_bytes(self, more: Size, known: Container[str]) -> list[Size]:
+        """The distinct sizes of values, in memory or not, that the numbers of a call decide."""
+        if not self.graph.symbols:
+            return []
+        found: dict[Size, None] = {more: None}
+        for region in self.graph.regions():
+            for value in (*region.parameters, *[r for op in region.ops for r in op.results]):
+                if not value.type.is_static:
+                    found[value.type.size * value.type.dtype.itemsize] = None
+        return [
+            size
+            for size in found
+            if isinstance(size, Dim) and all(s.name in known for s in dims.symbols(size))
+        ]
 
     def _emit_measure(self) -> None:
         parameters = [(name, PTR) for name in ("run", "numbers", "table")]

@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from weft.compiler.abi import CONSTANTS
+from weft.compiler.ir.dims import Size
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.graph import Constant, Op, Value
 from weft.compiler.loops.arena import Buffer
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
 from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.memory import Copy, RegionPlan
+from weft.compiler.loops.polling import MUCH
 from weft.compiler.loops.workspace import measured_symbols
 from weft.compiler.lower.llvm import scalar
+from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.lower.llvm.emit.arrays import Array, Element, Env
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, V
@@ -71,18 +74,23 @@ class RegionCode:
         self.late_results: V | None = None
         self.schedule = program.schedule
         self.calls = Calls(program, plan)
+        self.is_outermost = True
         self.built = self.calls.built
 
     def nested(self, plan: RegionPlan, frame: V) -> RegionCode:
         """The code of a region inside of this one."""
         sizes = Sizes(self.f, self.sizes.symbols)
-        return RegionCode(self.program, plan, self.f, self.run, sizes, frame, self.scratch)
+        code = RegionCode(self.program, plan, self.f, self.run, sizes, frame, self.scratch)
+        code.is_outermost = False
+        return code
 
     def elsewhere(
         self, f: Function, run: V, sizes: Sizes, frame: V, scratch: Scratch
     ) -> RegionCode:
         """Code of this region that lies in another function."""
-        return RegionCode(self.program, self.plan, f, run, sizes, frame, scratch)
+        code = RegionCode(self.program, self.plan, f, run, sizes, frame, scratch)
+        code.is_outermost = False
+        return code
 
     # --- the whole region ---
 
@@ -98,12 +106,34 @@ class RegionCode:
         for node in self.plan.nodes:
             with self.program.clock(self.f, node):
                 self._node(node)
+            self.ask(node)
         results = [
             self._result(number, result) for number, result in enumerate(self.plan.region.results)
         ]
         for pointer in self.heap:
             self.env.free(self.f, pointer)
         return results
+
+    def ask(self, node: Node) -> None:
+        """Ask the runtime after a node whether to stop, if the schedule says so. Control flow may
+        have been told. Loops in which this region is end by themselves.
+        """
+        polls = self.schedule.polls
+        if node in polls:
+            self.poll(polls[node])
+        is_control = isinstance(node, OpaqueNode) and node.op in self.plan.controls
+        is_control &= node is not self.plan.nodes[-1]  # else the program ends here anyway
+        if self.is_outermost and (node in polls or is_control):
+            workspace.leave_if_stopped(self.f, self.run)
+
+    def poll(self, work: Size) -> None:
+        """Ask the runtime whether to stop, after so much work."""
+        f, name = self.f, self.program.poll()
+        if isinstance(work, int):
+            f.call(name, VOID, [self.run])
+            return
+        with f.when(self.sizes.value(work).gt(MUCH)):
+            f.call(name, VOID, [self.run])
 
     def _bind(self, parameter: Value, value: V | Element) -> None:
         if parameter.type.rank:

@@ -82,7 +82,7 @@ def emit_sections(program: ProgramCode, f: Function, tables: Sequence[V]) -> Non
         g.is_glue = not g.has_arithmetic  # see `settle`
         f.call(name, VOID, [*tables, passed])
         if g.held or g.has_exit:
-            workspace.leave_if_failed(f, tables[0])
+            workspace.leave_if_stopped(f, tables[0])
 
 
 def _row_calls(
@@ -108,7 +108,7 @@ def _row_calls(
     def call(begin: int, end: int) -> None:
         ends = [f.element(first, I64, place) for place in (begin, end)]
         f.call(name, VOID, [run, numbers, every, scratch, *ends])
-        workspace.leave_if_failed(f, run)
+        workspace.leave_if_stopped(f, run)
 
     return call
 
@@ -181,6 +181,7 @@ class SectionCode(RegionCode):
         for node in nodes:
             with self.program.clock(self.f, node):
                 self._node(node)
+            self.ask(node)
         homes, own = self.plan.fusion.homes, set(nodes)
         for value, element in self.numbers.items():
             if value in self.passing and homes.get(value) in own:

@@ -63,6 +63,11 @@ def _same(f: Function, x: Element, **attributes: Any) -> Element:
     return x
 
 
+def _rounded_value(f: Function, x: V) -> V:
+    """What LLVM contracts with nothing; a half is rounded as it is made."""
+    return x if is_half(x.type) else f.intrinsic("arithmetic.fence", x)
+
+
 def _pow(f: Function, x: V, y: V) -> V:
     return math.call(f, "pow", x, y) if x.type.is_float else arithmetic.power(f, x, y)
 
@@ -118,6 +123,7 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         "stop_gradient": Rule(_same, _same, takes_halves=True),
         "probe": Rule(_same, _same, takes_halves=True),
         "fence": Rule(_same, _same, takes_halves=True),
+        "rounded": Rule(_rounded_value, takes_halves=True),
         # special
         "sqrt": _function("sqrt", complex_powers.sqrt),
         "rsqrt": _function("rsqrt", complex_powers.rsqrt),

@@ -2,7 +2,8 @@
 
 Every instruction is a function (shared, frame, code) that returns how many words it had, or 0 if
 the arguments are not of the kind that the program was made for. What is found inside an argument is
-held from then on: a comparison of keys can run Python code that takes it out again.
+held from then on: a comparison of keys can run Python code that takes it out again. Arrays that
+have to be copied are noted, see `support.copies`.
 """
 
 from __future__ import annotations
@@ -11,18 +12,22 @@ from functools import partial
 from typing import Final
 
 from weft.compiler.abi import (
+    ALIGNED,
+    EQUAL,
+    NOTES_AT,
     SCALAR_VALUE,
     SIZE_STACK,
     ArrayField,
     Check,
-    DTypeField,
     Extent,
+    Same,
     Scalar,
     Shared,
     Size,
     Store,
     Stub,
     Take,
+    Taken,
 )
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.types import F32, F64, I32, I64, PTR, U8
@@ -30,10 +35,14 @@ from weft.compiler.lower.llvm.support.python import (
     INLINE,
     array_number,
     array_pointer,
+    drop,
+    dtype_number,
     is_a,
+    is_native,
     keep,
     pointer,
     put,
+    saturating_product,
     switch,
     type_of,
     word,
@@ -41,7 +50,6 @@ from weft.compiler.lower.llvm.support.python import (
 
 TAKE: Final = "weft_stub_take"
 SIZE: Final = "weft_stub_size"
-_NATIVE_ORDER: Final = (ord("="), ord("|"))
 _MASKED_KINDS: Final = 64  # numbers of dtypes that a mask can hold
 
 
@@ -57,6 +65,8 @@ def emit_arguments(module: Module) -> None:
     _emit_array(module)
     _emit_stride(module)
     _emit_given(module)
+    _emit_fields(module)
+    _emit_held(module)
     _emit_size(module)
     _emit_checks(module)
     _emit_take(module)
@@ -88,9 +98,25 @@ def _miss_unless(f: Function, condition: V) -> None:
 
 
 def _emit_same(module: Module) -> None:
+    """Only numbers, text and the like are compared, which runs no code of a user."""
     f, _, frame, code = _instruction(module, Take.SAME)
-    _miss_unless(f, _object(f, frame, code).eq(pointer(f, code, 2)))
-    f.ret(f.const(3, I64))
+    thing, expected, how = _object(f, frame, code), pointer(f, code, 2), word(f, code, 3)
+    is_same = f.variable(thing.eq(expected).to(I64))
+
+    def compare() -> None:
+        values = [thing, expected, f.const(EQUAL, I32)]
+        is_same.set(f.call("PyObject_RichCompareBool", I32, values).eq(1).to(I64))
+
+    def compare_bits() -> None:
+        numbers = [f.call("PyFloat_AsDouble", F64, [x]) for x in (thing, expected)]
+        left, right = [f.bitcast(number, I64) for number in numbers]
+        is_same.set(left.eq(right).to(I64))
+
+    with f.when(is_same.get().eq(0)):
+        _miss_unless(f, type_of(f, thing).eq(type_of(f, expected)))
+        switch(f, how, {Same.EQUAL: compare, Same.FLOAT: compare_bits})
+    _miss_unless(f, is_same.get().ne(0))
+    f.ret(f.const(4, I64))
 
 
 def _emit_tuple(module: Module) -> None:
@@ -219,20 +245,46 @@ def _emit_numpy_scalar(module: Module) -> None:
 
 def _emit_array(module: Module) -> None:
     f, shared, frame, code = _instruction(module, Take.ARRAY)
-    array = _object(f, frame, code)
-    required, rank = word(f, code, 5), word(f, code, 6)
+    array = _object(f, frame, code, Taken.SLOT)
+    rank = word(f, code, Taken.RANK)
     _miss_unless(f, is_a(f, array, shared, Shared.ARRAY))
     dtype = array_pointer(f, array, ArrayField.DTYPE)
-    _check_dtype(f, dtype, pointer(f, code, 3), word(f, code, 4))
+    expected = pointer(f, code, Taken.DTYPE)
+    _check_dtype(f, dtype, expected, word(f, code, Taken.KINDS))
     _miss_unless(f, array_number(f, array, ArrayField.RANK).to(I64).eq(rank))
-    flags = array_number(f, array, ArrayField.FLAGS).to(I64)
-    _miss_unless(f, (flags & required).eq(required))
     dims = array_pointer(f, array, ArrayField.DIMS)
     with f.range(0, rank) as axis:
-        kind, value = word(f, code, axis * 2 + 7), word(f, code, axis * 2 + 8)
+        kind, value = (word(f, code, axis * 2 + Taken.AXES + i) for i in range(2))
         _check_extent(f, frame, word(f, dims, axis), kind, value)
-    put(f, array_pointer(f, array, ArrayField.DATA), frame, word(f, code, 2))
-    f.ret(rank * 2 + 7)
+    flags = array_number(f, array, ArrayField.FLAGS).to(I64)
+    avoided = word(f, code, Taken.AVOIDED)
+    with f.when(avoided.ne(0)):
+        _miss_unless(f, (flags & avoided).eq(0))
+        _miss_unless(f, _array_bytes(f, array, code).gt(word(f, code, Taken.LEAST)))
+    required = word(f, code, Taken.REQUIRED)
+    in_order = dtype.eq(expected) | is_native(f, dtype)
+    data_at = word(f, code, Taken.DATA_AT)
+    with f.otherwise(in_order & (flags & required).eq(required)) as choice:
+        put(f, array_pointer(f, array, ArrayField.DATA), frame, data_at)
+        choice.otherwise()
+        is_odd = ~in_order | (flags & ALIGNED).eq(0)
+        most = f.select(is_odd, word(f, code, Taken.COPIED_ODD), word(f, code, Taken.COPIED))
+        _miss_unless(f, _array_bytes(f, array, code).le(most))
+        put(f, f.const(0, PTR), frame, data_at)
+        note = f.element(frame, I64, word(f, code, Taken.NOTE_AT))
+        put(f, pointer(f, frame, NOTES_AT), note, 0)
+        put(f, code, note, 1)
+        put(f, note, frame, NOTES_AT)
+    f.ret(rank * 2 + Taken.AXES)
+
+
+def _array_bytes(f: Function, array: V, code: V) -> V:
+    """How many bytes the elements of an array have when they are apart."""
+    bytes = f.variable(word(f, code, Taken.ITEM))
+    dims = array_pointer(f, array, ArrayField.DIMS)
+    with f.range(0, word(f, code, Taken.RANK)) as axis:
+        bytes.set(saturating_product(f, bytes.get(), word(f, dims, axis)))
+    return bytes.get()
 
 
 def _emit_stride(module: Module) -> None:
@@ -240,8 +292,43 @@ def _emit_stride(module: Module) -> None:
     strides = array_pointer(f, _object(f, frame, code), ArrayField.STRIDES)
     step, item = word(f, strides, word(f, code, 2)), word(f, code, 3)
     _miss_unless(f, f.remainder(step, item).eq(0))
+    with f.when(word(f, code, 5).ne(0)):
+        _miss_unless(f, step.ne(0) & step.ne(item))
     put(f, f.divide(step, item), frame, word(f, code, 4))
-    f.ret(f.const(5, I64))
+    f.ret(f.const(6, I64))
+
+
+def _emit_fields(module: Module) -> None:
+    f, _, frame, code = _instruction(module, Take.FIELDS)
+    thing, count, first = _object(f, frame, code), word(f, code, 3), word(f, code, 4)
+    _miss_unless(f, type_of(f, thing).eq(pointer(f, code, 2)))
+    with f.range(0, count) as i:
+        value = f.call("PyObject_GetAttr", PTR, [thing, pointer(f, code, i + 5)])
+        _miss_unless(f, value.ne(0))
+        put(f, value, frame, first + i)
+    f.ret(count + 5)
+
+
+def _emit_held(module: Module) -> None:
+    """An array that waits for its value computes it when the attribute is asked for."""
+    f, shared, frame, code = _instruction(module, Take.HELD)
+    thing = _object(f, frame, code)
+    _miss_unless(f, type_of(f, thing).eq(pointer(f, code, 2)))
+    place = f.offset(thing, word(f, code, 3))
+    none = pointer(f, shared, Shared.NONE)
+    with f.when(_is_no_array(f, place, none)):
+        found = f.call("PyObject_GetAttr", PTR, [thing, pointer(f, code, 4)])
+        _miss_unless(f, found.ne(0))
+        drop(f, found)
+    _miss_unless(f, ~_is_no_array(f, place, none))
+    put(f, keep(f, f.load(place, PTR)), frame, word(f, code, 5))
+    f.ret(f.const(6, I64))
+
+
+def _is_no_array(f: Function, place: V, none: V) -> V:
+    """Whether there is null or None at a place that holds an array otherwise."""
+    held = f.load(place, PTR)
+    return held.eq(0) | held.eq(none)
 
 
 def _emit_given(module: Module) -> None:
@@ -253,15 +340,13 @@ def _emit_given(module: Module) -> None:
 
 
 def _check_dtype(f: Function, found: V, expected: V, kinds: V) -> None:
-    """The dtype itself, or another object that means the same: unpickled arrays have such ones."""
+    """The dtype itself, or another object of the same kind, in any order of bytes."""
     other, same = f.label("other"), f.label("same")
     f.branch(found.eq(expected), same, other)
     f.begin(other)
-    number = f.load(f.offset(found, DTypeField.NUMBER), I32).to(I64)
+    number = dtype_number(f, found)
     _miss_unless(f, number.ge(0) & number.lt(_MASKED_KINDS))
     _miss_unless(f, (f.binary("lshr", kinds, number) & 1).ne(0))
-    order = f.load(f.offset(found, DTypeField.BYTE_ORDER), U8)
-    _miss_unless(f, order.eq(_NATIVE_ORDER[0]) | order.eq(_NATIVE_ORDER[1]))
     f.jump(same)
     f.begin(same)
 

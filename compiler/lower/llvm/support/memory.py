@@ -21,6 +21,7 @@ from weft.compiler.abi import (
 )
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
 from weft.compiler.lower.llvm.emit.types import I1, I8, I32, I64, PTR, VOID
+from weft.compiler.lower.llvm.support.python import saturating_product
 
 _NEW, _CALLOC, _REALLOC, _FREE = MEMORY_HANDLER
 _RAW: Final = "weft_memory_raw"
@@ -231,8 +232,3 @@ def _emit_realloc(module: Module) -> None:
         f.call("llvm.memcpy.p0.p0.i64", VOID, [block, old, length, f.const(False, I1)])
         f.call(_FREE, VOID, [memory, old, length])
     f.ret(block)
-
-
-def saturating_product(f: Function, x: V, y: V) -> V:
-    """The product of two numbers that are not negative; the largest one if it is too large."""
-    return f.call("llvm.smul.fix.sat.i64", I64, [x, y, f.const(0, I32)])

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from weft.compiler.abi import OBJECT_TYPE, ArrayField, Shared
+from weft.compiler.abi import OBJECT_TYPE, ArrayField, DTypeField, Shared
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
-from weft.compiler.lower.llvm.emit.types import I32, I64, PTR, VOID
+from weft.compiler.lower.llvm.emit.types import I32, I64, PTR, U8, VOID
 
 Case = TypeVar("Case", bound=int)
 # Options of functions that are called from one place: they are apart only for the reader.
 INLINE: Final[dict[str, Any]] = {"internal": True, "attributes": "alwaysinline"}
+_NATIVE_ORDER: Final = (ord("="), ord("|"))
 
 
 def word(f: Function, base: V, position: Operand) -> V:
@@ -45,6 +46,21 @@ def array_pointer(f: Function, array: V, field: ArrayField) -> V:
 def array_number(f: Function, array: V, field: ArrayField) -> V:
     """A 32-bit field of an array."""
     return f.load(f.offset(array, field), I32)
+
+
+def dtype_number(f: Function, dtype: V) -> V:
+    return f.load(f.offset(dtype, DTypeField.NUMBER), I32).to(I64)
+
+
+def is_native(f: Function, dtype: V) -> V:
+    """Whether a dtype has its bytes in this machine's order."""
+    order = f.load(f.offset(dtype, DTypeField.BYTE_ORDER), U8)
+    return order.eq(_NATIVE_ORDER[0]) | order.eq(_NATIVE_ORDER[1])
+
+
+def saturating_product(f: Function, x: V, y: V) -> V:
+    """The product of two numbers that are not negative; the largest one if it is too large."""
+    return f.call("llvm.smul.fix.sat.i64", I64, [x, y, f.const(0, I32)])
 
 
 def keep(f: Function, thing: V) -> V:

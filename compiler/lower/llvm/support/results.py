@@ -6,10 +6,12 @@ from typing import Final
 
 from weft.compiler.abi import (
     ALIGNED,
+    C_ORDER,
     MEMORY_HANDLER,
     MEMORY_NEW,
     OWNS_DATA,
     STUB_ARRAY,
+    WRITEABLE,
     ArrayField,
     Failed,
     Run,
@@ -20,7 +22,6 @@ from weft.compiler.abi import (
 from weft.compiler.lower.llvm.emit.function import Function, Module, V, Variable
 from weft.compiler.lower.llvm.emit.types import I32, I64, PTR, VOID
 from weft.compiler.lower.llvm.support.arguments import SIZE
-from weft.compiler.lower.llvm.support.memory import saturating_product
 from weft.compiler.lower.llvm.support.python import (
     INLINE,
     array_number,
@@ -28,6 +29,7 @@ from weft.compiler.lower.llvm.support.python import (
     keep,
     pointer,
     put,
+    saturating_product,
     switch,
     word,
 )
@@ -35,8 +37,6 @@ from weft.compiler.lower.llvm.support.python import (
 ALLOCATE: Final = "weft_stub_allocate"
 BUILD: Final = "weft_stub_build"
 _TRACE_DOMAIN: Final = 389047  # under which tracemalloc knows the memory of NumPy arrays
-_WRITEABLE: Final = 0x400
-_C_ORDER: Final = 0x1
 
 
 def emit_results(module: Module) -> None:
@@ -61,7 +61,7 @@ def _emit_array(module: Module) -> None:
     data = f.call(MEMORY_NEW, PTR, [memory, bytes])
     with f.when(data.ne(0)):
         null = f.const(0, PTR)
-        flags = f.const(_C_ORDER | ALIGNED | _WRITEABLE, I32)
+        flags = f.const(C_ORDER | ALIGNED | WRITEABLE, I32)
         type = pointer(f, shared, Shared.ARRAY)
         values = [type, keep(f, dtype), rank.to(I32), dims, null, data, flags, null]
         array = f.call("PyArray_NewFromDescr", PTR, values)
@@ -81,6 +81,9 @@ def _emit_array(module: Module) -> None:
 def _emit_allocate(module: Module) -> None:
     """weft_stub_allocate(descriptor, frame): whether all results have their arrays; else the run
     record says which has not, and those that were made are dropped by the caller.
+
+    A result that is written over an argument is that array. If the argument has to be copied, the
+    copy will be in the result's new array.
     """
     f = module.function(ALLOCATE, I64, [("descriptor", PTR), ("frame", PTR)], **INLINE)
     descriptor, frame = f.arguments
@@ -88,25 +91,34 @@ def _emit_allocate(module: Module) -> None:
     dims = f.element(frame, I64, word(f, descriptor, Stub.DIMS_AT))
     pointers = f.element(frame, I64, word(f, descriptor, Stub.POINTERS_AT))
     results = f.element(frame, I64, word(f, descriptor, Stub.RESULTS_AT))
+    shared = pointer(f, descriptor, Stub.SHARED)
     done = f.variable(1, I64)
     with f.range(0, word(f, descriptor, Stub.RESULTS)) as number:
         code = place.get()
         dtype, rank = pointer(f, code, 0), word(f, code, 2)
+        slot, data_at = word(f, code, 3), word(f, code, 4)
         bytes = f.variable(word(f, code, 1))
-        place.set(f.element(code, I64, 3))
+        place.set(f.element(code, I64, 5))
         with f.range(0, rank) as axis:
             size = f.maximum(f.call(SIZE, I64, [frame, place.get()]), 0)
             put(f, size, dims, axis)
             bytes.set(saturating_product(f, bytes.get(), size))
             place.set(f.element(place.get(), I64, word(f, place.get(), 0) * 2 + 1))
         put(f, f.const(0, PTR), results, number)
-        with f.when(done.get().ne(0)):
-            values = [pointer(f, descriptor, Stub.SHARED), dtype, rank, dims, bytes.get()]
-            array = f.call(STUB_ARRAY, PTR, values)
-            put(f, array, results, number)
-            with f.otherwise(array.ne(0)) as choice:
-                put(f, f.load(f.offset(array, ArrayField.DATA), PTR), pointers, number)
-                choice.otherwise()
+        array = f.variable(0, PTR)
+        is_donated = slot.ne(0)
+        with f.when(is_donated & pointer(f, frame, data_at).ne(0)):
+            array.set(keep(f, pointer(f, frame, slot)))
+        with f.when(done.get().ne(0) & array.get().eq(0)):
+            array.set(f.call(STUB_ARRAY, PTR, [shared, dtype, rank, dims, bytes.get()]))
+        put(f, array.get(), results, number)
+        with f.otherwise(array.get().ne(0)) as choice:
+            data = f.load(f.offset(array.get(), ArrayField.DATA), PTR)
+            put(f, data, pointers, number)
+            with f.when(is_donated):
+                put(f, data, frame, data_at)
+            choice.otherwise()
+            with f.when(done.get().ne(0)):
                 done.set(0)
                 put(f, f.const(Failed.RESULT_MEMORY, I64), frame, Run.ERROR)
                 put(f, number, frame, Run.DETAIL0)

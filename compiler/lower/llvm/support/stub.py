@@ -17,6 +17,7 @@ from weft.compiler.abi import (
     BUFFERED,
     MEMORY_HANDLER,
     MEMORY_NEW,
+    NOTES_AT,
     POLL,
     RUN_WORDS,
     STUB_CALL,
@@ -31,11 +32,14 @@ from weft.compiler.abi import (
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.types import I8, I32, I64, PTR, VOID
 from weft.compiler.lower.llvm.support.arguments import TAKE, emit_arguments
+from weft.compiler.lower.llvm.support.copies import COPY_ARGUMENTS, emit_copies
 from weft.compiler.lower.llvm.support.memory import emit_memory
+from weft.compiler.lower.llvm.support.overlaps import ARE_APART, emit_overlaps
 from weft.compiler.lower.llvm.support.python import INLINE, drop, keep, pointer, put, word
 from weft.compiler.lower.llvm.support.results import ALLOCATE, BUILD, emit_results
 
 _FILL: Final = "weft_stub_fill"
+_NAMED: Final = "weft_stub_named"
 _THREADS: Final = "weft_stub_threads"
 _ARENA: Final = "weft_stub_arena"
 _RECORD: Final = "weft_stub_record"
@@ -56,11 +60,14 @@ def stub_text(triple: str) -> str:
     emit_arguments(module)
     emit_results(module)
     _emit_poll(module)
+    _emit_named(module)
     _emit_fill(module)
     _emit_threads(module)
     _emit_let_go(module)
     _emit_enter(module)
     _emit_arena(module)
+    emit_copies(module, _ARENA)
+    emit_overlaps(module)
     _emit_fail(module)
     _emit_finish(module)
     _emit_record(module)
@@ -101,23 +108,45 @@ def _emit_fill(module: Module) -> None:
     descriptor, frame, args, nargs, kwnames = f.arguments
     expected = word(f, descriptor, Stub.ARGUMENTS)
     objects = f.element(frame, I64, word(f, descriptor, Stub.OBJECTS_AT))
-    names = f.element(descriptor, I64, word(f, descriptor, Stub.NAMES))
     named, matched = f.variable(0, I64), f.variable(0, I64)
+    put(f, f.const(0, PTR), frame, NOTES_AT)
     with f.when(kwnames.ne(0)):
         named.set(f.call("PyTuple_Size", I64, [kwnames]))
     count = nargs + named.get()
-    with f.when(count.eq(expected)):
+    with f.when(count.eq(expected) & nargs.le(word(f, descriptor, Stub.POSITIONAL))):
         with f.range(0, nargs) as i:
             put(f, pointer(f, args, i), objects, i)
         with f.range(0, named.get()) as i:
             name = f.call("PyTuple_GetItem", PTR, [kwnames, i])
-            with f.range(nargs, expected) as j:
-                with f.when(pointer(f, names, j).eq(name)):
-                    put(f, pointer(f, args, nargs + i), objects, j)
-                    matched.set(matched.get() + 1)
+            place = f.call(_NAMED, I64, [descriptor, nargs, name])
+            with f.when(place.ge(0)):
+                put(f, pointer(f, args, nargs + i), objects, place)
+                matched.set(matched.get() + 1)
         with f.range(expected, word(f, descriptor, Stub.OBJECTS)) as i:
             put(f, f.const(0, PTR), objects, i)
-    f.ret((count.eq(expected) & matched.get().eq(named.get())).to(I64))
+        matched.set(matched.get() + nargs)
+    f.ret((count.eq(expected) & matched.get().eq(expected)).to(I64))
+
+
+def _emit_named(module: Module) -> None:
+    """weft_stub_named(descriptor, first, name): the number of the parameter of a name, among those
+    from `first` on; -1: there is none. Names are mostly the very same objects.
+    """
+    parameters = [("descriptor", PTR), ("first", I64), ("name", PTR)]
+    f = module.function(_NAMED, I64, parameters, internal=True)
+    descriptor, first, name = f.arguments
+    names = f.element(descriptor, I64, word(f, descriptor, Stub.NAMES))
+    count, found = word(f, descriptor, Stub.ARGUMENTS), f.variable(-1, I64)
+    with f.range(first, count) as i:
+        with f.when(pointer(f, names, i).eq(name)):
+            found.set(i)
+    with f.when(found.get().lt(0)):
+        with f.range(first, count) as i:
+            known = pointer(f, names, i)
+            with f.when(known.ne(0)):
+                with f.when(f.call("PyUnicode_Compare", I32, [known, name]).eq(0)):
+                    found.set(i)
+    f.ret(found.get())
 
 
 def _emit_threads(module: Module) -> None:
@@ -188,7 +217,7 @@ def _emit_arena(module: Module) -> None:
     """weft_stub_arena(descriptor, frame): enter the program with memory for its intermediate
     values: on the stack if they are small, else a block like those of results.
     """
-    f = module.function(_ARENA, VOID, [("descriptor", PTR), ("frame", PTR)], **INLINE)
+    f = module.function(_ARENA, VOID, [("descriptor", PTR), ("frame", PTR)], internal=True)
     descriptor, frame = f.arguments
     bytes = f.variable(word(f, descriptor, Stub.ARENA_BYTES))
     function = pointer(f, descriptor, Stub.ARENA_FUNCTION)
@@ -277,7 +306,10 @@ def _emit_run(module: Module) -> None:
     value = f.variable(0, PTR)
     with f.when(f.call(_RECORD, I64, [descriptor, frame]).ne(0)):
         with f.when(f.call(ALLOCATE, I64, [descriptor, frame]).ne(0)):
-            f.call(_ARENA, VOID, [descriptor, frame])
+            with f.otherwise(pointer(f, frame, NOTES_AT).eq(0)) as choice:
+                f.call(_ARENA, VOID, [descriptor, frame])
+                choice.otherwise()
+                f.call(COPY_ARGUMENTS, VOID, [descriptor, frame])
         value.set(f.call(_FINISH, PTR, [descriptor, frame]))
     f.ret(value.get())
 
@@ -313,6 +345,9 @@ def _emit_call(module: Module) -> None:
         matches.set(f.call(_FILL, I64, [descriptor, frame.get(), args, nargs, kwnames]))
     with f.when(matches.get().ne(0)):
         matches.set(f.call(TAKE, I64, [descriptor, frame.get()]))
+        has_donated = word(f, descriptor, Stub.DONATED_CODE).ne(0)
+        with f.when(has_donated & matches.get().ne(0)):
+            matches.set(f.call(ARE_APART, I64, [descriptor, frame.get()]))
         with f.when(matches.get().ne(0)):
             value.set(f.call(_RUN, PTR, [descriptor, frame.get()]))
         f.call(_LET_GO, VOID, [descriptor, frame.get()])

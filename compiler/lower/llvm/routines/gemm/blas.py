@@ -106,7 +106,7 @@ def _by_lines(f: Function, matrix: Array) -> tuple[V, V]:
 
 
 def gemm(f: Function, lhs: Array, rhs: Array, result: Array, left: Laid, right: Laid) -> None:
-    """The product of two matrices that fit into a row-major one."""
+    """The product of two matrices that fit into one with neighbouring elements in its rows."""
     dtype, (count, columns) = result.dtype, result.shape
     # Column-major, this is the transposed product: rhs^T lhs^T.
     call(
@@ -125,7 +125,7 @@ def gemm(f: Function, lhs: Array, rhs: Array, result: Array, left: Laid, right: 
         left.leading,
         number_at(f, 0.0, dtype),
         result.pointer,
-        f.maximum(sizes.value(f, columns), 1),
+        f.maximum(sizes.value(f, result.strides[0]), 1),
     )
 
 
@@ -133,17 +133,33 @@ def gemm(f: Function, lhs: Array, rhs: Array, result: Array, left: Laid, right: 
 
 
 @contextmanager
+def one_thread(f: Function) -> Iterator[None]:
+    """Let BLAS use one thread meanwhile, if it is a BLAS that can be told: on several its results
+    depend on how many they are.
+    """
+    with _threads(f, f.const(1, I64)):
+        yield
+
+
+@contextmanager
 def threads_of_call(f: Function, run: V) -> Iterator[None]:
     """Let BLAS use as many threads meanwhile as the call of the program may, or one in code that
-    runs on several already, if it is a BLAS that can be told.
+    runs on several already; it has one while others need that.
     """
+    threads, inside = [
+        f.load(f.element(run, I64, int(word)), I64) for word in (Run.THREADS, Run.INSIDE)
+    ]
+    with _threads(f, f.select(inside.eq(0), f.maximum(threads, 1), 1)):
+        yield
+
+
+@contextmanager
+def _threads(f: Function, wanted: V) -> Iterator[None]:
+    """Nothing in between may return from the function."""
     f.module.external(BLAS_THREADS)
     words = V(f, f"@{BLAS_THREADS}", PTR)
-    f.call(
-        rows.shared(f.module, "blas.enter", VOID, [_WORDS, ("run", PTR)], _enter),
-        VOID,
-        [words, run],
-    )
+    given = [_WORDS, ("wanted", I64)]
+    f.call(rows.shared(f.module, "blas.enter", VOID, given, _enter), VOID, [words, wanted])
     yield
     f.call(rows.shared(f.module, "blas.leave", VOID, [_WORDS], _leave), VOID, [words])
 
@@ -152,18 +168,17 @@ _WORDS: Final = ("words", PTR)
 
 
 def _enter(f: Function) -> None:
-    words, run = f.arguments
+    """The first user says how many threads there are; later ones can only ask for one."""
+    words, wanted = f.arguments
     users, before = [
         f.element(words, I64, word) for word in (BlasThreads.USERS, BlasThreads.BEFORE)
-    ]
-    threads, inside = [
-        f.load(f.element(run, I64, int(word)), I64) for word in (Run.THREADS, Run.INSIDE)
     ]
     with _locked(f, words):
         count = f.load(users, I64)
         with f.when(count.eq(0)):
             f.store(_get(f, words), before)
-            _set(f, words, f.select(inside.eq(0), f.maximum(threads, 1), 1))
+        with f.when(count.eq(0) | wanted.eq(1)):
+            _set(f, words, wanted)
         f.store(count + 1, users)
     f.ret()
 

@@ -32,6 +32,12 @@ from weft.compiler.record import record
 
 _ROWS: Final = 4  # rows of a tile
 _DEEPEST: Final = SMALL // 4  # terms of a small sum: both other sizes are 2 or more
+# The rows of a block that BLAS multiplies are half of all, as a multiple of a unit, between two
+# bounds: below, packing the right operand for each block takes a tenth of the time; above, several
+# threads have too few blocks. The columns matter less.
+_BLOCK_ROWS: Final = (64, 256)
+_BLOCK_UNIT: Final = 8
+_WIDE: Final = 512
 
 
 def multiply(
@@ -196,6 +202,54 @@ def _by_blas(f: Function, env: Env, product: _Product) -> None:
         _by_own(f, env, product)
 
 
+def _by_blas_blocks(f: Function, env: Env, product: _Product) -> None:
+    _call(f, env, "blas.blocks", _build_blas_blocks, product)
+
+
+def _build_blas_blocks(f: Function, env: Env, product: _Product) -> None:
+    """BLAS on one thread for each block of the result, or our own code if operands turn out not to
+    fit. The blocks, and so the order of sums, depend on sizes alone.
+    """
+    lhs, rhs, result = product.lhs, product.rhs, product.result
+    left, right = [blas.laid_out(f, matrix) for matrix in (lhs, rhs)]
+    with f.otherwise(left.fits & right.fits) as choice:
+        count, columns = [sizes.value(f, size) for size in result.shape]
+        half = rows.round_up(f, f.divide(count + 1, 2), _BLOCK_UNIT)
+        high = f.minimum(f.maximum(f.const(half, I64), _BLOCK_ROWS[0]), _BLOCK_ROWS[1])
+        down, across = f.divide(count + high - 1, high), f.divide(columns + (_WIDE - 1), _WIDE)
+        steps = high * _WIDE * sizes.value(f, lhs.shape[1])
+        with blas.one_thread(f):
+            numbers = [across, high]
+            rows.parallel(f, env, down * across, steps, [lhs, rhs, result], numbers, _blocks)
+        _follow_at_once(f, env, product)
+        choice.otherwise()
+        _by_own(f, env, product)
+
+
+def _blocks(
+    g: Function, env: Env, begin: V, end: V, arrays: list[Array], numbers: list[Operand]
+) -> None:
+    """Some blocks of a result, counted along its rows."""
+    lhs, rhs, result = arrays
+    across, high = [sizes.value(g, number) for number in numbers]
+    left, right = [blas.laid_out(g, matrix) for matrix in (lhs, rhs)]
+    count, columns = [sizes.value(g, size) for size in result.shape]
+    with g.range(begin, end) as block:
+        row, column = g.divide(block, across) * high, g.remainder(block, across) * _WIDE
+        height, width = g.minimum(high, count - row), g.minimum(columns - column, _WIDE)
+        x = lhs.moved(g, g.const(times(g, row, lhs.strides[0]), I64))
+        y = rhs.moved(g, g.const(times(g, column, rhs.strides[1]), I64))
+        z = result.moved(g, result.position(g, (row, column)))
+        blas.gemm(
+            g,
+            Array(x.pointer, x.dtype, (height, x.shape[1]), x.strides),
+            Array(y.pointer, y.dtype, (y.shape[0], width), y.strides),
+            Array(z.pointer, z.dtype, (height, width), z.strides),
+            left,
+            right,
+        )
+
+
 # --- ways that the run chooses ------------------------------------------------------------------
 
 
@@ -236,7 +290,7 @@ def _unless_small(of_large: _Build) -> _Build:
 def _by_depth(f: Function, env: Env, product: _Product) -> None:
     """BLAS for sums of more than a few terms."""
     with f.otherwise(sizes.value(f, product.lhs.shape[1]).gt(SHALLOW)) as choice:
-        _by_blas(f, env, product)
+        _by_blas_blocks(f, env, product)
         choice.otherwise()
         _by_panels(f, env, product)
 
@@ -250,6 +304,7 @@ _STRATEGIES: Final[Mapping[str, _Build]] = {
     "panels": _by_panels,
     "gemm": _by_own,
     "blas": _by_blas,
+    "blas blocks": _by_blas_blocks,
     "chosen": _chosen("product", _unless_small(_by_own)),
     "chosen complex": _chosen("product.complex", _unless_small(_by_depth)),
     "chosen asked": _chosen("product.asked", _by_blas),

@@ -53,7 +53,7 @@ def product_bytes(product: Matrices, strategy: Strategy) -> Size:
         return vector_bytes(product.kinds.result, product.n, product.k, turned, product.lhs)
     if name == "panels":
         return _panel_bytes(product)
-    if name in ("gemm", "blas"):
+    if name in ("gemm", "blas", "blas blocks"):
         return _own_bytes(product)
     return planning.largest(_late_bytes(product))
 

@@ -2,7 +2,8 @@
 
 Products with few elements whose sizes are known are written out; there are ways for products with
 a vector, for those of few elements or of integers (in panels), and for large ones of real floats.
-BLAS has the large complex ones, and others where it was asked for or measured to be faster.
+BLAS has the large complex ones, in blocks that depend on sizes alone, and others where it was asked
+for or measured to be faster.
 """
 
 from __future__ import annotations
@@ -145,7 +146,9 @@ def _best_strategy(
         return own
     if result.dtype.is_complex:
         depth = sizes.known(lhs.shape[1])
-        return Strategy("blas", "BLAS") if own.name == "panels" and depth > SHALLOW else own
+        if own.name != "panels" or depth <= SHALLOW:
+            return own
+        return Strategy("blas blocks", "BLAS, block by block")
     layout = _letter(lhs) + _letter(rhs)
     shape = [sizes.known(size) for size in (*result.shape, lhs.shape[1])]
     gain = choice.gain(result.dtype.name, layout, *shape, several=several)
@@ -167,7 +170,7 @@ def _late_strategy(kinds: Kinds, choice: Products) -> Strategy:
     if choice.wanted == "blas":
         return Strategy("chosen asked", "chosen when it runs, BLAS where that can be (asked for)")
     if kinds.result.is_complex:
-        return Strategy("chosen complex", "chosen when it runs, BLAS for large ones")
+        return Strategy("chosen complex", "chosen when it runs, BLAS by blocks for large ones")
     return Strategy("chosen", "chosen when it runs")
 
 

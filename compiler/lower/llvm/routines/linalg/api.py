@@ -1,7 +1,8 @@
 """Factorisations and solves of batches of matrices: written out where they are small, else LAPACK.
 
-Matrices of a batch are independent, and worked on by several threads at once unless they are so
-large that LAPACK keeps its own threads busy.
+Matrices of a batch are independent, and worked on by several threads at once; each by LAPACK on one
+thread, on which its results do not depend. Where BLAS is asked for, large ones follow each other
+and have LAPACK's own threads.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, Final
 
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op
+from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm.emit.arrays import Array, Env, product
 from weft.compiler.lower.llvm.emit.function import Function, Operand
 from weft.compiler.lower.llvm.routines import Planned, Routine, ScratchOf
@@ -23,10 +25,11 @@ from weft.compiler.lower.llvm.routines.linalg.lanes import Items
 _LARGE: Final = 256  # rows from which LAPACK's own threads are worth more than ours
 
 
-def _is_at_once(matrices: Array) -> bool:
+def _is_at_once(matrices: Array, products: Products) -> bool:
     """Whether several matrices are worked on at the same time."""
     columns = matrices.shape[-1]
-    return not (sizes.is_known(columns) and columns >= _LARGE)
+    is_large = sizes.is_known(columns) and columns >= _LARGE
+    return products.wanted != "blas" or not is_large
 
 
 def _is_small(op: Op, operands: Sequence[Array]) -> bool:
@@ -48,7 +51,7 @@ def _by_lapack(emit: Callable[..., None], *flags: str) -> Routine:
         attributes = {name: op.attributes[name] for name in flags}
         shape = operands[0].shape
         steps = product(f, (*shape[-2:], sizes.least(f, *shape[-2:])))
-        at_once = _is_at_once(operands[0])
+        at_once = _is_at_once(operands[0], env.products)
         bytes = 0 if env.scratch is None else env.size(scratch.matrix_bytes(op))
 
         def each(g: Function, inner: Env, items: list[Array], *_: object) -> None:
@@ -81,7 +84,7 @@ def _scratch(call: Planned) -> Size:
     operands = [planning.seen(*given) for given in zip(types, call.strides, strict=True)]
     if _is_small(call.op, operands):
         return 0
-    return scratch.batch_bytes(call, at_once=_is_at_once(operands[0]))
+    return scratch.batch_bytes(call, at_once=_is_at_once(operands[0], call.products))
 
 
 _SMALL: Final = ("cholesky", "triangular_solve", "solve", "lu", "slogdet")

@@ -7,6 +7,7 @@ where that could make it loop.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Final
 
 from weft.compiler.ir.dtypes import DType
@@ -22,12 +23,22 @@ from weft.compiler.lower.llvm.routines.gemm.blas import LETTERS, Triangle
 BLOCK: Final = 64  # columns that LAPACK may work on at once, for the size of workspace
 
 
-def _call(f: Function, dtype: DType, name: str, *arguments: Operand | str) -> V:
+def _call(f: Function, env: Env, dtype: DType, name: str, *arguments: Operand | str) -> V:
     """Call a routine of LAPACK whose last argument, left out here, is `info`; whether it is 0."""
     info = f.stack(I32)
     f.store(f.const(0, I32), info)
-    blas.call(f, "lapack", f"{LETTERS[dtype]}{name}", *arguments, info)
+    with _threads(f, env):
+        blas.call(f, "lapack", f"{LETTERS[dtype]}{name}", *arguments, info)
     return f.load(info, I32).eq(0)
+
+
+def _threads(f: Function, env: Env) -> AbstractContextManager[None]:
+    """The threads that LAPACK has: one, so that bits depend on nothing else, unless BLAS is asked
+    for.
+    """
+    if env.products.wanted == "blas":
+        return blas.threads_of_call(f, env.run)
+    return blas.one_thread(f)
 
 
 # --- copies -------------------------------------------------------------------------------------
@@ -99,7 +110,7 @@ def cholesky(f: Function, env: Env, a: Array, lower: Array) -> None:
     works = f.variable(_is_finite(f, lower).to(I32))
     size = sizes.value(f, a.shape[0])
     with f.when(works.get().ne(0)):
-        found = _call(f, a.dtype, "potrf", "U", size, lower.pointer, f.maximum(size, 1))
+        found = _call(f, env, a.dtype, "potrf", "U", size, lower.pointer, f.maximum(size, 1))
         works.set(found.to(I32))
     with f.when(works.get().eq(0)):
         _fill(f, lower, float("nan"))
@@ -128,7 +139,8 @@ def triangular_solve(
     pointer, leading, workspace = _row_major(f, env, a)
     turned = "N" if not transpose else "C" if conjugate else "T"
     triangle = Triangle(pointer, leading, upper=lower, turned=turned, unit=unit_diagonal)
-    blas.trsm(f, triangle, "R" if left_side else "L", x)
+    with _threads(f, env):
+        blas.trsm(f, triangle, "R" if left_side else "L", x)
     if is_turned_about:
         _conjugate(f, x)
     env.free(f, workspace)
@@ -159,7 +171,7 @@ def _factorise(f: Function, env: Env, a: Array, pivots: V) -> tuple[Array, V]:
     packed = _by_columns(f, env, a)
     rows, columns = [sizes.value(f, size) for size in a.shape]
     leading = f.maximum(rows, 1)
-    regular = _call(f, a.dtype, "getrf", rows, columns, packed.pointer, leading, pivots)
+    regular = _call(f, env, a.dtype, "getrf", rows, columns, packed.pointer, leading, pivots)
     return packed, regular
 
 
@@ -196,7 +208,7 @@ def solve(f: Function, env: Env, a: Array, b: Array, x: Array) -> None:
     if sizes.is_known(b.shape[1]) and b.shape[1] == 1:
         copies.copy_here(f, b, x)
         given = (factors.pointer, leading, pivots, x.pointer, leading)
-        _call(f, x.dtype, "getrs", "N", size, 1, *given)
+        _call(f, env, x.dtype, "getrs", "N", size, 1, *given)
     else:
         order = env.workspace(f, size * 4)
         _permute(f, pivots, size, order, size)
@@ -206,7 +218,8 @@ def solve(f: Function, env: Env, a: Array, b: Array, x: Array) -> None:
             copies.copy_here(f, given_row, x.without(0).moved(f, f.mul(row, x.strides[0])))
         for upper in (False, True):
             triangle = Triangle(factors.pointer, leading, upper=upper, turned="T", unit=not upper)
-            blas.trsm(f, triangle, "R", x)
+            with _threads(f, env):
+                blas.trsm(f, triangle, "R", x)
         env.free(f, order)
     env.free(f, factors.pointer)
     env.free(f, pivots)
@@ -268,10 +281,10 @@ def qr(f: Function, env: Env, a: Array, q: Array, r: Array) -> None:
     copies.copy_here(f, turned, Array(held.pointer, held.dtype, turned.shape, held.strides))
     leading = f.maximum(rows, 1)
     shared = (scales.pointer, work.pointer, work_size)
-    _call(f, a.dtype, "geqrf", rows, columns, held.pointer, leading, *shared)
+    _call(f, env, a.dtype, "geqrf", rows, columns, held.pointer, leading, *shared)
     _copy_upper(f, held, r)
     make = "ungqr" if a.dtype.is_complex else "orgqr"
-    _call(f, a.dtype, make, rows, inner, steps, held.pointer, leading, *shared)
+    _call(f, env, a.dtype, make, rows, inner, steps, held.pointer, leading, *shared)
     factor = Array(held.pointer, held.dtype, (inner, rows), held.strides)
     copies.copy_here(f, copies.turned(factor), q)
     for used in (held, scales, work):
@@ -309,7 +322,7 @@ def eigh(f: Function, env: Env, a: Array, values: Array, vectors: Array) -> None
         given = ("V", "L", size, held.pointer, f.maximum(size, 1), values.pointer)
         spaces = (work.pointer, whole_size, *more, integers, size * 5 + 3)
         name = "heevd" if a.dtype.is_complex else "syevd"
-        works.set(_call(f, a.dtype, name, *given, *spaces).to(I32))
+        works.set(_call(f, env, a.dtype, name, *given, *spaces).to(I32))
     with f.otherwise(works.get().ne(0)) as choice:
         copies.copy_here(f, copies.turned(held), vectors)
         choice.otherwise()
@@ -336,7 +349,7 @@ def eig(f: Function, env: Env, a: Array, values: Array, vectors: Array) -> None:
     spaces = (columns.pointer, leading, work.pointer, work_size)
     more: tuple[Operand, ...] = (parts.pointer,) if is_complex else ()
     with f.when(works.get().ne(0)):
-        works.set(_call(f, a.dtype, "geev", *given, *spaces, *more).to(I32))
+        works.set(_call(f, env, a.dtype, "geev", *given, *spaces, *more).to(I32))
     with f.otherwise(works.get().ne(0)) as choice:
         if is_complex:
             copies.copy_here(f, copies.turned(columns), vectors)
@@ -411,12 +424,12 @@ def _decompose(f: Function, env: Env, held: Array, u: Array, s: Array, vh: Array
     given = (job, rows, columns, held.pointer, rows, s.pointer)
     factors = (left.pointer, rows, right.pointer, sizes.value(f, vh.shape[0]))
     answer = f.stack(of_dtype(dtype), 2)
-    _call(f, dtype, "gesdd", *given, *factors, answer, -1, *more, integers)
+    _call(f, env, dtype, "gesdd", *given, *factors, answer, -1, *more, integers)
     # The answer is a float, which may have been rounded down.
     size = (f.load(answer, of_dtype(dtype)).to(F64) * (1 + 2.0**-22)).to(I64) + 1
     heap = env.heap
     work = copies.scratch(f, heap, dtype, (size,))
-    found = _call(f, dtype, "gesdd", *given, *factors, work.pointer, size, *more, integers)
+    found = _call(f, env, dtype, "gesdd", *given, *factors, work.pointer, size, *more, integers)
     copies.copy_here(f, copies.turned(left), u)
     copies.copy_here(f, copies.turned(right), vh)
     heap.free(f, work.pointer)

@@ -13,6 +13,7 @@ import pytest
 
 from tests.compiler.lower import harness
 from tests.compiler.lower.llvm.routines.guarding import build
+from weft.compiler.abi import BLAS_THREADS
 from weft.compiler.lower.llvm import routines
 from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.ops import TABLE
@@ -73,7 +74,9 @@ def numbers(*shape: int, of: str = "float32") -> Array:
     return np.random.default_rng(7).standard_normal(shape).astype(of)
 
 
-LAPACK = {"svd": {"scipy_lapack_dgesdd": symbols.address("scipy_lapack_dgesdd")}}
+LAPACK = {
+    "svd": {name: symbols.address(name) for name in ("scipy_lapack_dgesdd", BLAS_THREADS)},
+}
 
 # An op, its operands and attributes; with sizes known only at run time each takes memory.
 CASES: list[tuple[str, list[Array], dict[str, Any]]] = [

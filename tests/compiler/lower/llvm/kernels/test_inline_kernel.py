@@ -37,7 +37,7 @@ def lorenz(state: Any, rates: Any) -> Any:
 
 def entry_of(f: Any, *arguments: Any) -> str:
     """The entry after LLVM's passes."""
-    with driver.optimised(f.lower(*arguments).llvm, driver.target_machine(driver.host())) as module:
+    with driver.optimised(f.lower(*arguments).llvm, driver.host()) as (module, _):
         return str(module.get_function("entry"))
 
 

@@ -59,7 +59,8 @@ def test_code_of_equal_layers_does_not_grow() -> None:
         text = text_of(f, x, weights(count))
         assert "@rows(" in text
         lengths.append(len(text.splitlines()))
-    assert lengths[1] <= lengths[0] + 20
+    # Only the longer one is so long that it asks on its way whether to stop, which is code once.
+    assert lengths[1] <= lengths[0] + 50
 
 
 def test_program_of_different_calls_has_no_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -279,6 +279,7 @@ def link_in_pieces(
     for dtype in convolution_phases.DTYPES:
         if module.outside(convolution_phases.symbol(dtype)):
             convolution_phases.define(module, dtype)
+    imported = (imported or {}) | harness.shared_mathematics(module)
     library = Library(compile_text(module.text()), [name], imported)
     return library, library.address(name)
 

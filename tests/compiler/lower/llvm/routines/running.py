@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck
 
-from tests.compiler.lower.harness import run_routine
+from tests.compiler.lower.harness import run_routine, shared_mathematics
 from weft.compiler.abi import PARALLEL, RUN_WORDS
 from weft.compiler.ir.build import Builder
 from weft.compiler.ir.dtypes import DType
@@ -103,7 +103,8 @@ class Native:
         ROUTINES[definition.name](f, env, only_op(graph), made[: len(kinds)], made[len(kinds) :])
         f.ret()
         step_by_step(module)
-        self.library = Library(compile_text(module.text()), ["routine"])
+        imports = shared_mathematics(module)
+        self.library = Library(compile_text(module.text()), ["routine"], imports)
         arguments = [ctypes.c_void_p] * (2 + len(every))
         self.call = ctypes.CFUNCTYPE(None, *arguments)(self.library.address("routine"))
 

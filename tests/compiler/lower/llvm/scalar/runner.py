@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.compiler.lower.harness import shared_mathematics
 from weft.compiler.ir.dtypes import DType, dtype
 from weft.compiler.ir.graph import Op, Parameter
 from weft.compiler.ir.opdef import OpDef
@@ -75,7 +76,7 @@ def run(cases: Sequence[Case], lanes: int) -> list[tuple[NDArray, NDArray]]:
     for number, case in enumerate(cases):
         emit_loop(module, f"case{number}", case, lanes)
     names = [f"case{number}" for number in range(len(cases))]
-    library = Library(compile_text(module.text()), names)
+    library = Library(compile_text(module.text()), names, shared_mathematics(module))
     found = []
     for name, case in zip(names, cases, strict=True):
         whole = len(case.arrays[0]) // lanes * lanes

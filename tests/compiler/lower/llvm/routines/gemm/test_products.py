@@ -189,7 +189,7 @@ def test_a_product_alone_uses_the_threads_it_may() -> None:
     native = wf.jit(lambda x, y: x @ y)
     native(rows((300, 300), "f4"), rows((300, 300), "f4"))
     (version,) = native._cache.values()
-    assert version.program.program().native.is_parallel
+    assert version.program.native.program().native.is_parallel
 
 
 def _specs(dtype: str) -> list[Any]:

@@ -1,0 +1,115 @@
+"""What Python's objects are made of, found without running code of theirs, and which of it the user
+wrote.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from weft.frontends.tracing.caller import is_users
+
+MISSING: Final = object()
+
+
+def overridden(kind: type, name: str) -> list[tuple[type, types.FunctionType]]:
+    """The methods of a name that stand behind the first one, which `super()` reaches."""
+    there = [(each, vars(each).get(name)) for each in _users_classes(kind)]
+    return [(each, held) for each, held in there if type(held) is types.FunctionType][1:]
+
+
+def dict_of(value: Any) -> dict[str, Any]:
+    if issubclass(type(value), type):
+        return {}
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return held if issubclass(type(held), dict) else {}
+
+
+def _users_classes(value: Any) -> Iterable[type]:
+    kind = value if issubclass(type(value), type) else type(value)
+    return [each for each in kind.__mro__ if is_users_class(each)]
+
+
+def class_names(value: Any) -> set[str]:
+    return {name for each in _users_classes(value) for name in vars(each)}
+
+
+def in_class(kind: type, name: str) -> Any:
+    for each in kind.__mro__:
+        if name in vars(each):
+            return vars(each)[name]
+    return MISSING
+
+
+def is_data_descriptor(found: Any) -> bool:
+    return hasattr(type(found), "__set__")
+
+
+def has_own_getattribute(value: Any) -> bool:
+    """Whether asking an object for an attribute runs code of the user."""
+    return in_class(type(value), "__getattribute__") is not _PLAIN.get(
+        issubclass(type(value), type), object.__getattribute__
+    ) and not issubclass(type(value), types.ModuleType | type)
+
+
+_PLAIN: Final = {True: type.__getattribute__, False: object.__getattribute__}
+
+
+def is_read_whole(value: Any) -> bool:
+    """Whether all attributes of an object are read by others than code of the user: by whoever
+    takes a dataclass for a tree of arrays, or by the methods of a library.
+    """
+    kind = type(value)
+    if issubclass(type(value), type | types.ModuleType | types.FunctionType):
+        return False
+    return hasattr(kind, "__dataclass_fields__") or not is_all_users(kind)
+
+
+def is_all_users(kind: type) -> bool:
+    """Whether the user wrote a class and all that it inherits."""
+    return all(is_users_class(each) for each in kind.__mro__ if each is not object)
+
+
+def is_import(name: str, value: Any) -> bool:
+    """Whether a name stands for a module, or for the function or class of a library that is called
+    so: such names are not guarded, so that functions that use nothing else cost nothing more.
+    """
+    if issubclass(type(value), types.ModuleType):
+        return True
+    if not issubclass(type(value), _NAMED) or value.__name__ != name:
+        return False
+    if issubclass(type(value), types.FunctionType):
+        return not is_users(value.__code__.co_filename)
+    return not issubclass(type(value), type) or not is_users_class(value)
+
+
+_NAMED: Final = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, type)
+
+
+def is_users_class(kind: type) -> bool:
+    """Whether the user wrote a class."""
+    # Functions that Cython makes are of a class in a module that nobody wrote.
+    if not kind.__flags__ & _HEAP_TYPE or kind.__module__.startswith("_cython"):
+        return False
+    module = sys.modules.get(kind.__module__)
+    return module is None or is_users_module(module)
+
+
+_HEAP_TYPE: Final = 1 << 9
+
+
+def is_users_module(module: types.ModuleType) -> bool:
+    """Whether the user wrote a module."""
+    file = getattr(module, "__file__", None)
+    if isinstance(file, str):
+        return is_users(file)
+    name = module.__name__
+    is_made = getattr(module, "__spec__", None) is None or name == "__main__"
+    return is_made and name not in sys.builtin_module_names

@@ -1,0 +1,44 @@
+"""What an index is: whether it gives a view, and how users wrote it."""
+
+from __future__ import annotations
+
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from weft.compiler.ir.dims import Dim
+from weft.frontends.tracing.trace import Tracer
+
+
+def is_basic(key: Any) -> bool:
+    """Whether it is made of slices and integers: then there is a view, but of single elements."""
+    items = key if isinstance(key, tuple) else (key,)
+    return all(
+        item is None or isinstance(item, slice | int | np.integer | EllipsisType | Dim)
+        for item in items
+    )
+
+
+def has_ellipsis(key: Any) -> bool:
+    """Whether a basic key gives a view even of a single element."""
+    return any(item is Ellipsis for item in (key if isinstance(key, tuple) else (key,)))
+
+
+def key_text(key: Any) -> str:
+    """The index as in `x[...]`, for messages."""
+    items = key if isinstance(key, tuple) else (key,)
+    return ", ".join(_item_text(item) for item in items)
+
+
+def _item_text(item: Any) -> str:
+    if isinstance(item, slice):
+        parts = ["" if b is None else str(b) for b in (item.start, item.stop, item.step)]
+        return ":".join(parts[:2] if item.step is None else parts)
+    return (
+        "..."
+        if item is Ellipsis
+        else "i"
+        if isinstance(item, Tracer | np.ndarray | list)
+        else str(item)
+    )

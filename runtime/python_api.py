@@ -1,0 +1,25 @@
+"""Functions of Python's C API, each with types of its own: those of `ctypes.pythonapi` are shared
+by all libraries of a process, and some set other types there than others expect.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+
+def function(name: str, result: Any, *arguments: Any) -> Any:
+    """A function of Python's, called with the GIL held."""
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+def address(name: str) -> int:
+    """Where a function of Python's is."""
+    return ctypes.cast(function(name, None), ctypes.c_void_p).value or 0
+
+
+def capsule_pointer(capsule: Any, name: bytes | None) -> int:
+    """The address that a capsule of this name holds."""
+    get = function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    found: int = get(capsule, name)
+    return found

@@ -1,0 +1,1 @@
+"""Random NumPy programs, compared with NumPy and with other ways through the compiler."""

@@ -1,0 +1,1 @@
+"""Programs that once failed, reduced; written by the fuzzer."""
