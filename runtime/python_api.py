@@ -23,3 +23,10 @@ def capsule_pointer(capsule: Any, name: bytes | None) -> int:
     get = function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
     found: int = get(capsule, name)
     return found
+
+
+def keep_for_ever(value: Any) -> None:
+    """Never let an object die, nor what it holds: not when the interpreter ends either, which drops
+    modules before it drops the last objects that native code serves.
+    """
+    function("Py_IncRef", None, ctypes.py_object)(value)

@@ -39,8 +39,6 @@ Record = tuple[int, ...]  # the words of a run record
 OnError = Callable[[Record], NoReturn]
 
 _METH_FASTCALL_KEYWORDS: Final = 0x80 | 0x02
-# Arrays call this code when they die, so it stays for as long as the process.
-_immortal: Final[list[Any]] = []
 _drop: Final = python_api.function("Py_DecRef", None, ctypes.c_void_p)
 
 
@@ -83,7 +81,8 @@ class Caller:
         self._shared = np.zeros(len(Shared), np.int64)
         self._prepare = _preparation(pool)
         self._fill_shared()
-        _immortal.append((library, self.memory, self._shared, self._prepare))
+        # Arrays call this code when they die, which may be the last thing that a process does.
+        python_api.keep_for_ever((library, self.memory, self._shared, self._prepare))
         pointers = [ctypes.c_void_p] * 6
         self._enter = ctypes.PYFUNCTYPE(None, *pointers, ctypes.c_int64)(
             library.address(abi.STUB_ENTER)

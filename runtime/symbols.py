@@ -57,6 +57,7 @@ def _in_capsule(capsule: object) -> int:
 def _blas_threads() -> ctypes.Array[ctypes.c_int64]:
     """The words of `BlasThreads`; other libraries than OpenBLAS keep threads of their own."""
     words = (ctypes.c_int64 * len(BlasThreads))()
+    python_api.keep_for_ever(words)
     _capsules(_MODULES["blas"])
     library = sys.modules[_MODULES["blas"]]
     handle = ctypes.CDLL(library.__file__)  # finds what the libraries behind it have, too

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import sys
 import threading
 import time
 import weakref
@@ -140,9 +141,9 @@ class Pool:
 
     def ensure(self, threads: int) -> None:
         """Start workers until `threads` can work at once, the caller being one of them; fewer if
-        the system allows no more.
+        the system allows no more, none in an interpreter that ends, where no thread ever starts.
         """
-        if min(threads - 1, self._most) <= len(self._workers):
+        if min(threads - 1, self._most) <= len(self._workers) or sys.is_finalizing():
             return
         with self._lock:
             self._state[abi.Pool.CLOSING] = 0

@@ -22,6 +22,7 @@ from weft.runtime.cache import Cache, open_cache
 from weft.runtime.cores import available_cores
 from weft.runtime.forking import unforked
 from weft.runtime.native import Library
+from weft.runtime.python_api import keep_for_ever
 from weft.runtime.stub import Caller
 from weft.runtime.threads import Pool
 
@@ -98,7 +99,9 @@ def _linked(name: str) -> Library:
     shared = _Shared.find(name)
     imports = {tile: support(tile) for tile in shared.needed}
     imports[PARALLEL] = caller().pool.parallel
-    return Library(shared.images, shared.exports, imports)
+    library = Library(shared.images, shared.exports, imports)
+    keep_for_ever(library)  # programs that outlive this module hold its addresses
+    return library
 
 
 def anticipate(graph: Graph | None = None) -> None:
