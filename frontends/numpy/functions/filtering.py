@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from weft.compiler.ir import dtypes
+from weft.compiler.ir.build import constant
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.graph import Value
+from weft.compiler.ops.arithmetic import add, mul, sub
+from weft.compiler.ops.control import switch
 from weft.compiler.ops.convolution import convolution
+from weft.compiler.ops.logic import and_, ge, is_finite, lt
 from weft.compiler.ops.shape import reverse
+from weft.frontends.numpy.functions.axis_access import stretch
+from weft.frontends.numpy.functions.axis_ops import gather_axis, iota
+from weft.frontends.numpy.functions.loops import region_of
 from weft.frontends.numpy.functions.magnitude import conjugate
-from weft.frontends.numpy.functions.reducing import truth
-from weft.frontends.tracing.core import cast, promote, reshape, trace_error, wrap
+from weft.frontends.numpy.functions.reducing import ALL, SUM, reduce, truth
+from weft.frontends.tracing.core import cast, promote, reshape, size_value, trace_error, wrap
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["convolve", "correlate"]
@@ -49,15 +56,44 @@ def _slide(signal: Value, kernel: Value, mode: str) -> Value:
         raise ShapeError("a convolution needs sequences of at least one element")
     if signal.type.dtype.is_bool:
         return truth(_slide(cast(signal, dtypes.i64), cast(kernel, dtypes.i64), mode))
+    overhang = _overhang(size, mode)
+    if overhang == (0, 0) or not kernel.type.dtype.is_inexact:
+        return _windows(signal, kernel, overhang)
+    all_finite = reduce(ALL, is_finite(kernel), None)
+    types = signal.type, kernel.type
+    branches = [
+        region_of(lambda *pair, sums=sums: [sums(*pair, overhang)], types)
+        for sums in (_pairs, _windows)
+    ]
+    return switch.emit(all_finite, signal, kernel, regions=branches)[0]
+
+
+def _windows(signal: Value, kernel: Value, overhang: tuple[Size, Size]) -> Value:
+    """The sums where zeros are put before and after the signal."""
     sums = convolution(
         reshape(signal, (1, 1, signal.type.shape[0])),
-        reshape(kernel, (1, 1, size)),
+        reshape(kernel, (1, 1, kernel.type.shape[0])),
         strides=(1,),
-        padding=(_overhang(size, mode),),
+        padding=(overhang,),
         lhs_dilation=(1,),
         rhs_dilation=(1,),
     )
     return reshape(sums, (sums.type.shape[-1],))
+
+
+def _pairs(signal: Value, kernel: Value, overhang: tuple[Size, Size]) -> Value:
+    """The same sums over the pairs that exist: an infinity in the kernel times a zero beyond the
+    ends of the signal would be NaN.
+    """
+    (length,), (size,) = signal.type.shape, kernel.type.shape
+    before, after = overhang
+    shape = (length + before + after - size + 1, size)
+    position = sub(add(iota(shape, 0), iota(shape, 1)), size_value(before, dtypes.i64))
+    is_inside = and_(
+        ge(position, constant(0, dtypes.i64)), lt(position, size_value(length, dtypes.i64))
+    )
+    values = gather_axis(signal, position, 0, mode="clip")
+    return reduce(SUM, mul(values, stretch(kernel, (1,), shape)), 1, where=wrap(is_inside))
 
 
 def _overhang(size: Size, mode: str) -> tuple[Size, Size]:
