@@ -190,3 +190,8 @@ def compiled(program: LoopProgram, folder: Path, arrays: Sequence[Array]) -> lis
     given += [ctypes.c_long(7) for _ in program.graph.symbols]
     entry(*given, *[ctypes.c_void_p(array.ctypes.data) for array in (*results, arena)])
     return results
+
+
+def test_what_the_page_leaves_out_is_said() -> None:
+    with pytest.raises(NotImplementedError, match="no reduction of kind argmax"):
+        text_of(lowered(lambda x: np.argmax(x, axis=1), "f64[20, 30]"))
