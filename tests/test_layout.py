@@ -44,7 +44,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "compiler.lower.llvm.target": (),
     "compiler.lower.llvm.emit": (*LOWERED, "compiler.lower.choice", "compiler.lower.llvm.target"),
     "compiler.lower.llvm.linkage": (*LOWERED, "compiler.lower.llvm.emit"),
-    "compiler.lower.llvm.machine": ("compiler.ir", "compiler.lower.llvm.target"),
+    "compiler.lower.llvm.ternary_logic": ("compiler.lower.llvm.target",),
+    "compiler.lower.llvm.machine": (
+        "compiler.ir",
+        "compiler.lower.llvm.target",
+        "compiler.lower.llvm.ternary_logic",
+    ),
     "compiler.lower.llvm.math": (
         *LOWERED,
         "compiler.lower.llvm.emit",

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from weft.compiler.ir.stages import LLVM, PARSER, stage
+from weft.compiler.lower.llvm import ternary_logic
 from weft.compiler.lower.llvm.target import Target as Target
 from weft.compiler.lower.llvm.target import host as host
 
@@ -112,14 +113,30 @@ def parsed(text: str) -> Iterator[Any]:
 
 def compile_text(text: str, target: Target | None = None) -> bytes:
     """Object code of LLVM text; several threads may compile at the same time."""
-    with optimised(text, target or host()) as (module, machine), stage(LLVM, "code generator"):
-        return _object(machine, module)
+    code, _ = _generated(text, target or host(), with_assembly=False)
+    return code
 
 
 def assembly(text: str, target: Target | None = None) -> str:
-    """The assembly of LLVM text, for reading."""
-    with optimised(text, target or host()) as (module, machine):
-        return str(machine.emit_assembly(module))
+    """The assembly of LLVM text, for reading: of the code that `compile_text` gives."""
+    _, listing = _generated(text, target or host(), with_assembly=True)
+    return listing
+
+
+def _generated(text: str, target: Target, with_assembly: bool) -> tuple[bytes, str]:
+    """Object code, and its listing if it is asked for."""
+
+    def emitted(module: Any) -> tuple[bytes, str]:
+        with stage(LLVM, "code generator"):
+            listing = str(machine.emit_assembly(module)) if with_assembly else ""
+            return _object(machine, module), listing
+
+    with optimised(text, target) as (module, machine):
+        code, listing = emitted(module)
+        if ternary_logic.may_be_wrong(code, target):
+            with parsed(ternary_logic.with_fenced_selects(str(module))) as fenced:
+                code, listing = emitted(fenced)
+    return code, listing
 
 
 def _object(machine: Any, module: Any) -> bytes:
