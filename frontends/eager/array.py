@@ -28,7 +28,9 @@ from weft.frontends.eager.recording import NumPyArray, Recording
 from weft.frontends.eager.stand_ins import GivenAway, Number
 from weft.frontends.numpy import public
 from weft.frontends.numpy.array import TracedArray
+from weft.frontends.numpy.functions.indexing import getitem
 from weft.frontends.numpy.functions.namespace import MAIN
+from weft.frontends.numpy.keys import is_basic
 from weft.frontends.numpy.masked.array import Selected
 from weft.frontends.tracing import tree
 from weft.frontends.tracing.outside import REGISTRATION, OutsideCalls
@@ -187,6 +189,25 @@ def _deferred(name: str) -> Callable[..., Any]:
 
     method.__name__, method.__doc__ = name, function.__doc__
     return method
+
+
+def _element(array: Array, key: Any) -> Any:
+    """`array[key]`. Where that is a view, computed integers are numbers to it: it may be read again
+    when they are gone.
+    """
+
+    def known(item: Any) -> Any:
+        is_integer = isinstance(item, Array) and not item.shape and item.dtype.kind in "iu"
+        return int(item) if is_integer else item
+
+    numbers = replaced(key, known)
+    if find_trace() is None and is_basic(numbers):
+        return call(_part, array, key, numbers)
+    return call(TracedArray.__getitem__, array, key)
+
+
+def _part(tracer: Any, key: Any, numbers: Any) -> Any:
+    return tracer.part(numbers, located(getitem, tracer, key))
 
 
 def _operator(name: str) -> Callable[..., Any]:
@@ -479,7 +500,7 @@ class Array(Held):
     __pos__ = _deferred("__pos__")
     __abs__ = _deferred("__abs__")
     __invert__ = _deferred("__invert__")
-    __getitem__ = _deferred("__getitem__")
+    __getitem__ = _element
     __setitem__ = _writing("__setitem__")
     sum = _deferred("sum")
     prod = _deferred("prod")

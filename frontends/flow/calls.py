@@ -25,7 +25,7 @@ from weft.frontends.numpy.functions.namespace import BY_NUMPY
 from weft.frontends.numpy.masked.array import Selected
 from weft.frontends.tracing import core
 from weft.frontends.tracing.conversion import conversion
-from weft.frontends.tracing.trace import Tracer, find_trace, located
+from weft.frontends.tracing.trace import Tracer, current_trace, find_trace, located
 
 _PLAIN: Final = (types.BuiltinFunctionType, types.BuiltinMethodType)
 _ARRAYS: Final = (np.array, np.asarray, np.asanyarray, np.ascontiguousarray)
@@ -143,7 +143,9 @@ def item(container: Any, key: Any) -> Any:
     if container is np.c_ or container is np.r_:
         return (index_tricks.c_ if container is np.c_ else index_tricks.r_)[key]
     if isinstance(container, np.ndarray):
-        return core.wrap(core.lift(container))[key]  # type: ignore[index]
+        trace = current_trace()
+        value = core.lift(container)
+        return trace.make_tracer(trace, value, owner="a part of a NumPy array")[key]  # type: ignore[index]
     if isinstance(container, list | tuple) and container and isinstance(key, Tracer):
         return BY_NUMPY[np.stack](container)[key]
     return container[key]

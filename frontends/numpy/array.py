@@ -403,7 +403,7 @@ class TracedArray(Viewed):
     def __round__(self, digits: int | None = None) -> Any:
         if digits is None:
             return self._refuse_number("round()", "np.rint(x)")
-        return self.round(digits)
+        return current_trace().wrap(self.round(digits).value, weak=self.weak)
 
     def item(self, *_: Any) -> Scalar:
         """Refused: the value is not known while tracing."""
@@ -549,7 +549,10 @@ class TracedArray(Viewed):
 
     def conj(self) -> Any:
         """As `numpy.ndarray.conj`: real numbers stay as they are, bools too."""
-        return located(apply_ufunc, np.conjugate, self) if self.type.dtype.is_complex else self
+        if not self.type.dtype.is_complex:
+            return self
+        made = located(apply_ufunc, np.conjugate, self)
+        return current_trace().wrap(made.value, weak=self.weak)
 
     conjugate = conj
 

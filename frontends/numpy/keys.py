@@ -12,10 +12,16 @@ from weft.frontends.tracing.trace import Tracer
 
 
 def is_basic(key: Any) -> bool:
-    """Whether it is made of slices and integers: then there is a view, but of single elements."""
+    """Whether it is made of slices and integers: then there is a view, but of single elements.
+
+    A traced integer of rank 0 is one, as a number is and an array of rank 0 is not: a trace knows
+    no difference, and numbers are what programs count with.
+    """
     items = key if isinstance(key, tuple) else (key,)
     return all(
-        item is None or isinstance(item, slice | int | np.integer | EllipsisType | Dim)
+        item is None
+        or isinstance(item, slice | int | np.integer | EllipsisType | Dim)
+        or (isinstance(item, Tracer) and not item.type.rank and item.type.dtype.is_integer)
         for item in items
     )
 

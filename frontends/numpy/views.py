@@ -133,7 +133,10 @@ class Viewed(Tracer):
         if not self.type.dtype.is_complex:
             return self
         return self._view_of(
-            real, lambda base, new: complex_(new, imag(base)), like=lambda array: array.real
+            real,
+            lambda base, new: complex_(new, imag(base)),
+            like=lambda array: array.real,
+            weak=self.weak,  # a part of a Python number is one
         )
 
     @real.setter
@@ -143,9 +146,13 @@ class Viewed(Tracer):
     @property
     def imag(self) -> Any:
         if not self.type.dtype.is_complex:
-            return current_trace().wrap(core.full(self.type.shape, 0, self.type.dtype))
+            zeros = core.full(self.type.shape, 0, self.type.dtype)
+            return current_trace().wrap(zeros, weak=self.weak)
         return self._view_of(
-            imag, lambda base, new: complex_(real(base), new), like=lambda array: array.imag
+            imag,
+            lambda base, new: complex_(real(base), new),
+            like=lambda array: array.imag,
+            weak=self.weak,
         )
 
     @imag.setter
@@ -232,6 +239,7 @@ class Viewed(Tracer):
         value: Value | None = None,
         certain: bool = True,
         like: Callable[[Any], Any] = lambda array: array.view(),
+        weak: bool = False,
     ) -> Any:
         trace = current_trace()
         if value is None:
@@ -239,7 +247,7 @@ class Viewed(Tracer):
         if not self.type.shape:
             put, certain = None, False  # a view of a rank-0 array, a copy of a scalar
         view = TracerView(self, get, put, certain, like)
-        return trace.make_tracer(trace, value, weak=self.weak, view=view, owner=self._owner)
+        return trace.make_tracer(trace, value, weak=weak, view=view, owner=self._owner)
 
 
 def _split_axis(name: str, rank: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -22,6 +23,8 @@ def main() -> int:
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="where new cases are written")
     options = parser.parse_args()
     os.environ["WEFT_STRICT"] = "1"  # a fault of the compiler must not be answered otherwise
+    for number in (signal.SIGINT, signal.SIGTERM):  # ends with a report, in the background too
+        signal.signal(number, signal.default_int_handler)
     seed = int(time.time()) if options.seed is None else options.seed
     if options.mode == "faults":
         from tests.fuzz.faults import run_faults

@@ -103,6 +103,12 @@ def _with_subject(filling: Filling, template: str) -> str:
     return _SLOT.sub(lambda match: filling._slot(match[1]), template)
 
 
+def may_be_a_view(text: str) -> bool:
+    """Whether the layout of the operands, which a trace does not know, decides that in NumPy."""
+    words = ("reshape", "ravel", "squeeze", "asarray", "atleast", "split", "resize")
+    return any(word in text for word in words)
+
+
 def _forget_copies(draft: Draft, target: str) -> None:
     """Forgets what NumPy may or may not have made a view of the target: a trace has no order."""
     value = draft.values[target]
@@ -110,10 +116,7 @@ def _forget_copies(draft: Draft, target: str) -> None:
         if name == target or not isinstance(other, np.ndarray) or name in draft.parameters:
             continue
         made = next((line for line in draft.body if line.startswith(f"{name} = ")), "")
-        if any(
-            word in made
-            for word in ("reshape", "ravel", "squeeze", "asarray", "atleast", "split", "resize")
-        ):
+        if may_be_a_view(made):
             del draft.values[name]
             draft.fresh.discard(name)
         elif other.base is value:

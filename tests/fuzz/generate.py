@@ -14,7 +14,7 @@ import numpy as np
 
 from tests.fuzz.arguments import COMPLEX, DTYPES, FLOATS, drawn
 from tests.fuzz.case import Case, write
-from tests.fuzz.flow import flow_statement
+from tests.fuzz.flow import flow_statement, may_be_a_view
 from tests.fuzz.numpy_side import namespace
 from tests.fuzz.slots import Filling, NoOperand
 from tests.fuzz.templates import SMOOTH, SYMBOLIC, TEMPLATES, WEIGHTS
@@ -166,8 +166,8 @@ class Draft:
         name = f"v{len(self.body)}"
         self.body.append(f"{name} = {text}")
         self.remember(name, value)
-        if feature in ("creation", "random"):
-            self.fresh.discard(name)  # what depends on no argument is NumPy's own array
+        if feature in ("creation", "random") or may_be_a_view(text):
+            self.fresh.discard(name)  # NumPy's own array, as it depends on no argument, or a view
         self.features[feature] += 1
 
     def remember(self, name: str, value: Any) -> None:

@@ -24,26 +24,33 @@ def compiled_namespace(name: str) -> dict[str, Any]:
     return {"np": np, "wf": wf, "special": scipy.special, "__name__": name}
 
 
+def _new(result: Any) -> Any:
+    """Results of these functions share no memory with what went in."""
+    if isinstance(result, tuple | list):
+        return type(result)(map(_new, result))
+    return result.copy() if isinstance(result, np.ndarray) else result
+
+
 def cond(
     condition: Any, then: Callable[..., Any], otherwise: Callable[..., Any], *args: Any
 ) -> Any:
-    return then(*args) if condition else otherwise(*args)
+    return _new(then(*args) if condition else otherwise(*args))
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *args: Any) -> Any:
-    return branches[min(max(int(index), 0), len(branches) - 1)](*args)
+    return _new(branches[min(max(int(index), 0), len(branches) - 1)](*args))
 
 
 def fori_loop(start: int, stop: int, body: Callable[..., Any], state: Any) -> Any:
     for i in range(start, stop):
         state = body(i, state)
-    return state
+    return _new(state)
 
 
 def while_loop(condition: Callable[..., Any], body: Callable[..., Any], state: Any) -> Any:
     for _ in range(MOST_STEPS):
         if not condition(state):
-            return state
+            return _new(state)
         state = body(state)
     raise RuntimeError("the loop does not end")
 
@@ -53,7 +60,7 @@ def scan(body: Callable[..., Any], state: Any, xs: Any, length: int | None = Non
     for i in range(len(xs) if length is None else length):
         state, result = body(state, None if xs is None else xs[i])
         results.append(result)
-    return state, None if results[0] is None else np.stack(results)
+    return _new(state), None if results[0] is None else np.stack(results)
 
 
 def map_(function: Callable[..., Any], xs: Any) -> Any:
@@ -87,7 +94,7 @@ PYTHON = SimpleNamespace(
     while_loop=while_loop,
     scan=scan,
     map=map_,
-    checkpoint=lambda f: f,
-    stop_gradient=lambda x: x,
+    checkpoint=lambda f: lambda *args: _new(f(*args)),
+    stop_gradient=_new,
     random=SimpleNamespace(**{name: _random(name) for name in DRAWS}),
 )

@@ -130,7 +130,7 @@ TEMPLATES: Final[dict[str, tuple[str, ...]]] = {
         "{c}.imag",
         "np.conj({c})",
         "np.angle({c} + 2)",
-        "{f} + 1j * {f}",
+        "{f} + {f} * 1j",
         "{f}.astype('f4').astype('f8')",
     ),
     "reductions": (

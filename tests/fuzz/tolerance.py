@@ -27,6 +27,9 @@ ROUNDING = frozenset(
     "normal uniform gradient trapezoid float_power erf expit gammaln sinc logit deg2rad rad2deg "
     "degrees radians i0 unwrap polyval angle kron vander logspace linspace geomspace".split()
 )
+# Functions whose result is new, though it may be an array with another shape. Of what others return
+# as a view, a copy would not see what is written to it.
+NEW = frozenset("tensordot dot inner outer matmul vdot".split())
 
 
 class _Wrap(ast.NodeTransformer):
@@ -38,7 +41,7 @@ class _Wrap(ast.NodeTransformer):
             node.args = [_call("_operand", item) for item in node.args]
             if isinstance(node.func, ast.Attribute) and not _is_module(node.func.value):
                 node.func.value = _call("_operand", node.func.value)
-        return _call("_all" if inside else "_some", node)
+        return _call("_all" if inside else "_some" if name in NEW else "_unless_a_view", node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
@@ -71,6 +74,9 @@ def perturbed(source: str) -> Callable[[np.random.Generator, float], Callable[..
         names["_all"] = lambda value: moved(value, random, units, True)
         names["_operand"] = lambda value: moved(_copied(value), random, units, True)
         names["_some"] = lambda value: moved(value, random, units, False)
+        names["_unless_a_view"] = lambda value: (
+            value if getattr(value, "base", None) is not None else names["_some"](value)
+        )
         exec(code, names)
         return names["f"]  # type: ignore[no-any-return]
 
@@ -86,8 +92,6 @@ def moved(value: Any, random: np.random.Generator, units: float, all: bool) -> A
     """The value a few units in the last place away: all floats, or those with many digits."""
     if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in "fc":
         return value
-    if isinstance(value, np.ndarray) and value.base is not None:
-        return value  # a view: a copy would not see what is written to it
     with np.errstate(all="ignore"):
         eps = float(np.finfo(value.dtype).eps) * units
         wide = value.astype("c16" if value.dtype.kind == "c" else "f8")

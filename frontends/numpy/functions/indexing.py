@@ -415,7 +415,7 @@ def _write(value: Value, key: Key, updates: Value, kind: str, mode: str) -> Valu
         order = _gather_order(key, rank)
         gathered_shape = (*indices[0].type.shape, *rest)
         target = tuple([gathered_shape[i] for i in order])
-        placed = _to_gather_order(_fit(updates, target), key, rank)
+        placed = _to_gather_order(fit(updates, target), key, rank)
         scattered = indexing.scatter(part, placed, *indices, axes=axes, kind=kind, mode=mode)
         is_whole = part.type.shape == expanded.type.shape and part is expanded
         written = scattered if is_whole else _write_slices(expanded, key, scattered, "set")
@@ -431,7 +431,7 @@ def _write_slices(value: Value, key: Key, updates: Value, kind: str) -> Value:
     ]
     block = tuple([r.size for r in ranges])
     kept = tuple([size for axis, size in enumerate(block) if axis not in key.dropped])
-    placed = reshape(_fit(updates, kept), block)
+    placed = reshape(fit(updates, kept), block)
     backwards = tuple(axis for axis, r in enumerate(ranges) if r.backwards)
     if backwards:
         placed = shape.reverse(placed, axes=backwards)
@@ -484,7 +484,7 @@ def _write_mask(value: Value, mask: Value, updates: Value, kind: str) -> Value:
     return select(chosen, stretched if kind == "set" else COMBINE[kind](value, stretched), value)
 
 
-def _fit(updates: Value, target: Shape) -> Value:
+def fit(updates: Value, target: Shape) -> Value:
     """Updates broadcast to the shape of what they replace; leading size-1 axes may be dropped, as
     NumPy does.
     """
@@ -495,7 +495,7 @@ def _fit(updates: Value, target: Shape) -> Value:
         return broadcast_value(updates, target)
     except ShapeError:
         raise ShapeError(
-            f"could not broadcast {format_shape(updates.type.shape)} into the indexed shape "
+            f"could not broadcast {format_shape(updates.type.shape)} into the shape "
             f"{format_shape(target)}",
             location=current_trace().error("").location,
         ) from None

@@ -27,7 +27,7 @@ from weft.frontends.numpy.functions.axis_ops import (
     unstack_value,
     without_axis,
 )
-from weft.frontends.numpy.functions.manipulation import stretch
+from weft.frontends.numpy.functions.indexing import fit
 from weft.frontends.tracing import core
 from weft.frontends.tracing.core import (
     as_shape,
@@ -107,7 +107,7 @@ def put_along_axis(
             f"shape {format_shape(value.type.shape)} more than once; broadcast the array first"
         )
     unordered = tuple([sizes[order.index(i)] for i in range(len(sizes))])
-    updates = transpose(stretch(new, unordered), order)
+    updates = transpose(fit(new, unordered), order)
     last = len(sizes) - 1
     written = indexing.scatter(
         value, updates, broadcast_value(index, sizes), axes=(last,), batch_dims=last, kind="set"

@@ -19,9 +19,10 @@ from weft.compiler.ops.arithmetic import remainder, sub
 from weft.compiler.ops.cumulative import cumsum
 from weft.compiler.ops.logic import select
 from weft.frontends.numpy.functions.axis_ops import as_value, flat, gather_axis, iota
+from weft.frontends.numpy.functions.indexing import fit
 from weft.frontends.numpy.functions.reducing import mask_value, truth
 from weft.frontends.numpy.functions.selection import integers, wrapped
-from weft.frontends.tracing.core import broadcast_value, cast, lift, reshape, size_value, wrap
+from weft.frontends.tracing.core import cast, lift, reshape, size_value, wrap
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 __all__ = ["copyto", "place", "put", "putmask"]
@@ -40,7 +41,7 @@ def copyto(
         raise DTypeError(
             f"copyto: {new.type} does not fit into {old.type}; cast it, or give casting='unsafe'"
         )
-    made = broadcast_value(cast(new, old.type.dtype), old.type.shape)
+    made = fit(cast(new, old.type.dtype), old.type.shape)
     if where is True:
         return wrap(made)
     return wrap(select(mask_value(where, old.type.shape), made, old))

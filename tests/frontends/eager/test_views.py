@@ -343,3 +343,13 @@ def test_donated_view_leaves_its_base() -> None:
         view = x[1:]
         np.testing.assert_array_equal(more(view), np.arange(2.0, 7.0))
         np.testing.assert_array_equal(x, np.arange(6.0))
+
+
+def test_a_row_at_a_place_that_was_computed_is_a_view() -> None:
+    x = wnp.asarray(np.arange(6.0).reshape(3, 2))
+    place = wnp.asarray([0, 1]).sum()
+    row, entries = x[place], x[place, ::-1]
+    row[0] = 9
+    x *= 2
+    assert row.tolist() == [18, 6] and entries.tolist() == [6, 18]
+    assert x.tolist() == [[0, 2], [18, 6], [8, 10]]

@@ -688,3 +688,64 @@ def masked_writes(x, p, k):
     w[w < 0.0] = 0.0
     np.add.at(y, [0, 0], 1.0)
     return y, w
+
+
+@program
+def a_row_at_a_place_that_is_traced(x, p, k):
+    y = np.stack([x, x * 2.0, x * 3.0, x * 4.0])
+    row = y[k]
+    row -= row.mean()
+    y[0] = y[0] + 1.0
+    return y, row
+
+
+@program
+def rows_centred_in_a_loop(x, p, k):
+    y = np.stack([x, x * 2.0, x * 3.0])
+    for i in range(k):
+        row = y[i]
+        row -= row.mean()
+        row[0] = p
+    return y
+
+
+@program
+def a_part_of_a_row_of_a_loop_that_counts(x, p, k):
+    y = np.stack([x, x * 2.0, x * 3.0])
+    i = 0
+    while i < k:
+        part = y[i, 1:]
+        part[...] = part[::-1] * p
+        i += 1
+    return y
+
+
+@program
+def a_row_that_one_branch_takes(x, p, k):
+    y = np.stack([x, x * 2.0, x * 3.0, x * 4.0])
+    if p > 0:
+        row = y[k]
+        row *= 2.0
+    else:
+        row = y[0]
+    y += 1.0
+    return row * 1.0, y
+
+
+@refused
+def the_last_row_of_a_loop(x, p, k):
+    y = np.stack([x, x * 2.0, x * 3.0])
+    row = y[0]
+    for i in range(k):
+        row = y[i]
+    row += 1.0
+    return y
+
+
+@program
+def an_element_is_no_view(x, p, k):
+    y = x * 2.0
+    one = y[k]
+    y += 1.0
+    one += 5.0
+    return y, one

@@ -64,3 +64,15 @@ def test_nothing_is_added_where_nothing_is_written_to() -> None:
 def test_the_message_names_the_line_of_the_write() -> None:
     with pytest.raises(TraceError, match=r"may be the same as one that was written to.*un\[:\]"):
         jitted("another_name_for_a_buffer")(X.copy(), np.float64(1.0), np.int64(2))
+
+
+def test_a_row_of_a_numpy_array_is_not_written_to() -> None:
+    table = np.arange(6.0).reshape(3, 2)
+
+    def function(place: Any) -> Any:
+        row = table[place]
+        row += 1.0
+        return row
+
+    with pytest.raises(TraceError, match="a part of a NumPy array is written to in place"):
+        wf.jit(function, control_flow=True)(1)

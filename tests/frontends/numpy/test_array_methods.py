@@ -435,3 +435,36 @@ def test_attributes_that_are_refused_say_why(name: str, reason: str) -> None:
         AttributeError, match=f"{name} is not supported on traced arrays: .*{reason}"
     ):
         wf.jit(lambda x: getattr(x, name))(np.ones(3))
+
+
+PYTHON_NUMBERS: dict[str, Callable[[Any], Any]] = {
+    "conjugate": lambda n: n.conjugate(),
+    "real": lambda n: n.real,
+    "imag": lambda n: n.imag,
+    "np.real": np.real,
+    "np.imag": np.imag,
+    "round": lambda n: round(n, 1) if not isinstance(n, complex) else n,
+    "np.round": lambda n: np.round(n, 1),
+    "transpose": lambda n: np.transpose(n, ()),
+    "reshape": lambda n: np.reshape(n, ()),
+    "squeeze": np.squeeze,
+    "ravel": np.ravel,
+    "abs": abs,
+    "power": lambda n: n**2,
+    "sum": lambda n: sum([n, n]),
+}
+
+
+@pytest.mark.parametrize("name", PYTHON_NUMBERS)
+@pytest.mark.parametrize("number", [1.25, 3, 1.5 + 2j], ids=str)
+@pytest.mark.parametrize("dtype", ["f2", "f4", "i1"])
+def test_what_becomes_of_python_numbers_promotes_as_in_numpy(
+    name: str, number: Any, dtype: str
+) -> None:
+    def function(x: Any, n: Any) -> Any:
+        return x * PYTHON_NUMBERS[name](n)
+
+    x = np.ones(2, dtype)
+    got = wf.jit(function, backend="reference")(x, number)
+    np.testing.assert_allclose(got, function(x, number), rtol=1e-3)
+    assert got.dtype == function(x, number).dtype
