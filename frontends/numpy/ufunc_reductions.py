@@ -318,13 +318,25 @@ def at(ufunc: np.ufunc, array: Any, key: Any, new: Any = None) -> None:
     spelled = ufunc.__name__.removesuffix("imum")
     known = ("add", "subtract", "multiply", "max", "min")
     spelling = f"x = x.at[i].{spelled}(...)" if spelled in known else "x = x.at[i].set(...)"
-    if ufunc in _AT:
+    if ufunc in _AT and _keeps_dtype(ufunc, array, new):
         if ufunc is np.subtract:
-            new = apply_ufunc(np.negative, new)
+            new = apply_ufunc(np.negative, core.wrap(core.lift(new, array.type.dtype)))
         array.assign(indexing.update(array, key, new, _AT[ufunc]), spelling)
         return
     array.require_writable(spelling)
     array.assign(_one_by_one(ufunc, array, key, new), spelling)
+
+
+def _keeps_dtype(ufunc: np.ufunc, array: Tracer, new: Any) -> bool:
+    """Whether a scatter of operands of the array's dtype gives what NumPy makes, which casts after
+    each operation.
+    """
+    own, made = array.type.dtype, core.result_dtype(array, new)
+    if own.is_bool or (own.is_complex and ufunc in (np.maximum, np.minimum)):
+        return False
+    if own.is_integer and made.is_integer:  # modulo a power of two, in any width
+        return made is own or ufunc in (np.add, np.subtract, np.multiply)
+    return made is own or (own.is_float and made.is_float)
 
 
 def _one_by_one(ufunc: np.ufunc, array: Tracer, key: Any, new: Any) -> Value:

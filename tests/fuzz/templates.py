@@ -296,7 +296,7 @@ TEMPLATES: Final[dict[str, tuple[str, ...]]] = {
         "np.einsum('ij->j', {x2})",
         "np.einsum('ii', {x2} @ {0}.T)",
         "np.tensordot({x1}, {x1}, 1)",
-        "np.linalg.multi_dot([{f2}, {0}.T, {0}])",
+        "np.linalg.multi_dot([{f2}, {0}.T, {0}[:, :1]])",
         "np.tanh({f2} @ {0}.T) @ {0}",
         "np.cross({f1}[..., :3], {f1}[..., :3])",
     ),

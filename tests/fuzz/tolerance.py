@@ -27,6 +27,11 @@ ROUNDING = frozenset(
     "normal uniform gradient trapezoid float_power erf expit gammaln sinc logit deg2rad rad2deg "
     "degrees radians i0 unwrap polyval angle kron vander logspace linspace geomspace".split()
 )
+# Sums are rounded after every term: the more terms, the more each may be off.
+SUMS = frozenset(
+    "sum nansum cumsum nancumsum dot matmul tensordot inner vdot trace outer mean nanmean "
+    "average einsum convolve correlate var std nanvar nanstd prod cumprod".split()
+)
 # Functions whose result is new, though it may be an array with another shape. Of what others return
 # as a view, a copy would not see what is written to it.
 NEW = frozenset("tensordot dot inner outer matmul vdot".split())
@@ -37,14 +42,18 @@ class _Wrap(ast.NodeTransformer):
         self.generic_visit(node)
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         inside = name in ROUNDING
-        if inside:
-            node.args = [_call("_operand", item) for item in node.args]
+        of_sums = name in SUMS or (name in ("reduce", "accumulate", "reduceat") and _adds(node))
+        if inside or of_sums:
+            change = "_term" if not inside else "_long_operand" if of_sums else "_operand"
+            node.args = [_call(change, item) for item in node.args]
             if isinstance(node.func, ast.Attribute) and not _is_module(node.func.value):
-                node.func.value = _call("_operand", node.func.value)
+                node.func.value = _call(change, node.func.value)
         return _call("_all" if inside else "_some" if name in NEW else "_unless_a_view", node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
+        if isinstance(node.op, ast.MatMult):
+            node.left, node.right = _call("_term", node.left), _call("_term", node.right)
         return _call("_all" if isinstance(node.op, ast.Pow) else "_some", node)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
@@ -56,6 +65,11 @@ def _is_module(node: ast.expr) -> bool:
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name) and node.id in ("np", "wf", "special")
+
+
+def _adds(node: ast.Call) -> bool:
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    return isinstance(owner, ast.Attribute) and owner.attr in ("add", "multiply", "subtract")
 
 
 def _call(name: str, node: ast.expr) -> ast.expr:
@@ -73,6 +87,10 @@ def perturbed(source: str) -> Callable[[np.random.Generator, float], Callable[..
         names = namespace()
         names["_all"] = lambda value: moved(value, random, units, True)
         names["_operand"] = lambda value: moved(_copied(value), random, units, True)
+        names["_term"] = lambda value: moved(_copied(value), random, _many(units, value), False)
+        names["_long_operand"] = lambda value: moved(
+            _copied(value), random, _many(units, value), True
+        )
         names["_some"] = lambda value: moved(value, random, units, False)
         names["_unless_a_view"] = lambda value: (
             value if getattr(value, "base", None) is not None else names["_some"](value)
@@ -81,6 +99,11 @@ def perturbed(source: str) -> Callable[[np.random.Generator, float], Callable[..
         return names["f"]  # type: ignore[no-any-return]
 
     return make
+
+
+def _many(units: float, value: Any) -> float:
+    """What terms are moved by, so that their sum moves as if every step had been rounded."""
+    return units * float(max(np.shape(value), default=1)) ** 0.5
 
 
 def _copied(value: Any) -> Any:

@@ -168,6 +168,35 @@ def test_at_without_an_op_equals_numpy(ufunc: np.ufunc, data: st.DataObject) -> 
     check_against_numpy(function, (x, key, *(new if ufunc.nin == 2 else ())), tolerance=64)
 
 
+AT_DTYPES = ("?", "i1", "u1", "i8", "u8", "f2", "f8", "c8")
+
+
+@pytest.mark.parametrize("ufunc", [*WRITTEN, np.divide], ids=by_name)
+@pytest.mark.parametrize("own", AT_DTYPES)
+@pytest.mark.filterwarnings("ignore")  # about casts of complex numbers, and divisions by 0
+def test_at_casts_after_each_operation_as_numpy_does(ufunc: np.ufunc, own: str) -> None:
+    """Whatever the dtype of the operands: that decides what is computed, and how often it is cut
+    off where an index is there twice.
+    """
+
+    def function(x: Any, new: Any) -> Any:
+        written = x.copy()
+        ufunc.at(written, np.array([1, 1, 0, 1]), new)
+        return written
+
+    x = np.array([1, 2, 3]).astype(own)
+    for other in AT_DTYPES:
+        numbers = np.array([3.25, 0.625, 1.75, 200.0])
+        new = (numbers if other in "?u1u8" else numbers * [1, 1, -1, 1]).astype(other)
+        try:
+            expected = function(x, new)
+        except TypeError:
+            continue
+        made = wf.jit(function, backend="reference")(x, new)
+        np.testing.assert_allclose(made, expected, rtol=1e-2 if own == "f2" else 1e-6)
+        assert made.dtype == expected.dtype
+
+
 @pytest.mark.parametrize(
     "call",
     [
