@@ -58,8 +58,10 @@ def is_view(op: Op) -> bool:
 
 
 def view_base(value: Value) -> Value:
-    """The value whose array a view by strides reads: the end of a chain of views."""
-    while isinstance(value, Result) and is_view(value.op):
+    """The value whose array a view by strides reads: the end of a chain of views. Numbers are read
+    as such.
+    """
+    while value.type.rank and isinstance(value, Result) and is_view(value.op):
         operand = value.op.operands[0]
         if not operand.type.rank:
             break

@@ -9,6 +9,7 @@ decided by rounding and prove nothing.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -103,7 +104,7 @@ def perturbed(source: str) -> Callable[[np.random.Generator, float], Callable[..
 
 def _many(units: float, value: Any) -> float:
     """What terms are moved by, so that their sum moves as if every step had been rounded."""
-    return units * float(max(np.shape(value), default=1)) ** 0.5
+    return units * math.sqrt(max(np.shape(value), default=1))
 
 
 def _copied(value: Any) -> Any:

@@ -251,26 +251,42 @@ class Env:
 
         `body(g, env, i, captured)` emits one step into another function `g`, where only `i` and
         the captured values (scalars and pointers) are known. Steps that work in memory that is
-        planned say how many bytes of `scratch` they take.
+        planned say how many bytes of `scratch` they take; none is set aside where that turns out
+        to be 0.
         """
-        slots = self.slots(f, count, scratch)
+        slots = self.slots(f, count, scratch, may_be_none=isinstance(scratch, V))
         held = [*captured, *(slots.values if slots else ())]
         task = self._task(body, captured, slots)
         self._share(f, task, count, held, grain)
         if slots is not None:
-            self.free(f, slots.flags)
+            with slots.when_any(f):
+                self.free(f, slots.flags)
 
-    def slots(self, f: Function, count: Operand | None, bytes: Operand) -> Slots | None:
+    def slots(
+        self, f: Function, count: Operand | None, bytes: Operand, may_be_none: bool = False
+    ) -> Slots | None:
         """Memory for as many of `count` tasks as threads can be at work, so many bytes for each:
-        what is set aside. `free` of the flags gives it back.
+        what is set aside. `free` of the flags gives it back. If there `may_be_none`, the flags are
+        null where the bytes are 0.
         """
         if self.scratch is None or (not isinstance(bytes, V) and not bytes):
             return None
         slots, flag_bytes, step = self._division(f, count, bytes)
-        flags = self.workspace(f, flag_bytes + slots * step)
-        with f.range(0, slots) as number:
+        if may_be_none:
+            taken = f.variable(0, PTR)
+            with f.when(step.ne(0)):
+                taken.set(self._flags(f, slots, flag_bytes + slots * step))
+            flags = taken.get()
+        else:
+            flags = self._flags(f, slots, flag_bytes + slots * step)
+        return Slots(flags, f.offset(flags, flag_bytes), slots, step, may_be_none)
+
+    def _flags(self, f: Function, count: V, bytes: V) -> V:
+        """So many bytes, which begin with the flags of so many slots that nobody has claimed."""
+        flags = self.workspace(f, bytes)
+        with f.range(0, count) as number:
             f.store(f.const(0, I64), f.element(flags, I64, number))
-        return Slots(flags, f.offset(flags, flag_bytes), slots, step)
+        return flags
 
     def slots_bytes(self, f: Function, count: Operand | None, bytes: Operand) -> V:
         """What `slots` takes."""
@@ -346,12 +362,12 @@ class Env:
             with g.range(begin, end) as i:
                 body(g, inner, i, values)
         else:
-            here = Slots(*values[len(captured) :])
-            number = here.claim(g, run)
-            inner.scratch = here.part(g, number)
+            here = Slots.of(values[len(captured) :], slots.may_be_none)
+            inner.scratch, number = here.claimed(g, run)
             with g.range(begin, end) as i:
                 body(g, inner, i, values[: len(captured)])
-            here.give_back(g, number)
+            with here.when_any(g):
+                here.give_back(g, number)
         g.ret()
         return name
 

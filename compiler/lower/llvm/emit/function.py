@@ -33,6 +33,7 @@ from weft.compiler.lower.llvm.emit.value import V as V
 from weft.compiler.lower.llvm.emit.value import Variable as Variable
 from weft.compiler.lower.llvm.target import Target, host
 
+MOST_STACK: Final = 40 << 10  # bytes of a function's frame
 _COMPARE: Final = {
     "eq": ("oeq", "eq", "eq"),
     "ne": ("une", "ne", "ne"),
@@ -76,6 +77,7 @@ class Function:
         self.held: list[tuple[V, V | None]] = []  # memory that was taken, see `workspace`
         self.has_exit = False  # whether it may return early
         self._stack: list[str] = []
+        self._stack_bytes = 0
         self._lines: list[str] = []
         self._count = 0
         self._block = "entry"
@@ -365,8 +367,10 @@ class Function:
         self.line(f"store {text}, ptr {pointer.ref}, align {bytes}{suffix}")
 
     def stack(self, type: Type, count: int = 1, *, align: int = 0) -> V:
-        """Room on the stack, made once at entry."""
+        """Room on the stack, made once at entry: little, as threads may have little stack."""
         self._count += 1
+        self._stack_bytes += count * max(type.lanes, 1) * type.itemsize
+        assert self._stack_bytes <= MOST_STACK, f"{self.name} works in too much stack"
         ref = f"%.{self._count}"
         held = I8.with_lanes(type.lanes).text if type.is_bool else type.text
         aligned = f", align {align}" if align else ""

@@ -11,6 +11,9 @@ code runs with a record that only measures, notes in it how much it would take, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+
 from weft.compiler.ir.alignment import ALIGNMENT
 from weft.compiler.lower.llvm.emit import atomics, workspace
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
@@ -79,16 +82,36 @@ def rounded(bytes: Operand) -> Operand:
 
 @record
 class Slots:
-    """Memory for tasks: flags that say which slots are claimed, the slots, how many, how long."""
+    """Memory for tasks: flags that say which slots are claimed, the slots, how many, how long. If
+    there `may_be_none`, the flags are null then, and slots are of no bytes.
+    """
 
     flags: V
     room: V
     count: V
     step: V
+    may_be_none: bool = False
+
+    @classmethod
+    def of(cls, values: Iterable[V], may_be_none: bool = False) -> Slots:
+        """Those of another function, which handed on their values."""
+        flags, room, count, step = values
+        return cls(flags, room, count, step, may_be_none)
 
     @property
     def values(self) -> tuple[V, ...]:
         return self.flags, self.room, self.count, self.step
+
+    def when_any(self, f: Function) -> AbstractContextManager[None]:
+        """What is done only where there are slots."""
+        return f.when(self.flags.ne(0)) if self.may_be_none else nullcontext()
+
+    def claimed(self, f: Function, run: V) -> tuple[Scratch, V]:
+        """The memory of a slot, and its number; no bytes if there are no slots."""
+        number = f.variable(0, I64)
+        with self.when_any(f):
+            number.set(self.claim(f, run))
+        return self.part(f, number.get()), number.get()
 
     def claim(self, f: Function, run: V) -> V:
         """The number of a slot that is nobody else's: there are as many as threads at work. One

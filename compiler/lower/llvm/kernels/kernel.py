@@ -200,7 +200,7 @@ class Body(StageEmitter):
         begin, end = f.arguments[-2:]
         slots = None
         if code.memory.of_thread != 0:
-            slots = Slots(*f.arguments[len(declared) : len(declared) + len(SLOTS)])
+            slots = Slots.of(f.arguments[len(declared) : len(declared) + len(SLOTS)])
             slot = slots.claim(f, self.env.run)
             self.env.scratch = slots.part(f, slot)
         self._make_scratch(f)

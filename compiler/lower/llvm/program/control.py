@@ -279,7 +279,7 @@ def _scan_at_once(
         [next(passed) for _ in arrays.rows],
         [next(passed) for _ in arrays.stacks],
     )
-    own = None if slots is None else Slots(*[next(passed) for _ in frames])
+    own = None if slots is None else Slots.of([next(passed) for _ in frames])
     sizes = Sizes(g, dict(zip(symbols, passed, strict=True)))
     memory, scratch = g.const(0, PTR), Scratch.none(g)
     if own is not None:

@@ -256,7 +256,7 @@ def share_out(
 
     def build_range(g: Function) -> None:
         run, *held, begin, end = g.arguments
-        own = Slots(*held[len(captured) :])
+        own = Slots.of(held[len(captured) :])
         number = own.claim(g, run)
         inner = Env(g.module, run, name, [], scratch=own.part(g, number))
         build(g, inner, held[: len(captured)], begin, end)

@@ -27,11 +27,17 @@ from weft.compiler.lower.llvm.routines.common import copies, rows, sizes
 from weft.compiler.lower.llvm.routines.common.elements import Cell, number, read, splat, write
 from weft.compiler.lower.llvm.routines.gemm import blas, gemm
 from weft.compiler.lower.llvm.routines.gemm.matrix_vector import multiply_vector
-from weft.compiler.lower.llvm.routines.gemm.strategy import SHALLOW, SMALL, Kinds, Strategy, widths
+from weft.compiler.lower.llvm.routines.gemm.strategy import (
+    SHALLOW,
+    SMALL,
+    SMALL_DEPTH,
+    Kinds,
+    Strategy,
+    widths,
+)
 from weft.compiler.record import record
 
 _ROWS: Final = 4  # rows of a tile
-_DEEPEST: Final = SMALL // 4  # terms of a small sum: both other sizes are 2 or more
 # The rows of a block that BLAS multiplies are half of all, as a multiple of a unit, between two
 # bounds: below, packing the right operand for each block takes a tenth of the time; above, several
 # threads have too few blocks. The columns matter less.
@@ -279,7 +285,8 @@ def _unless_small(of_large: _Build) -> _Build:
     def build(f: Function, env: Env, product: _Product) -> None:
         shape = (*product.result.shape, product.lhs.shape[1])
         count, columns, depth = [sizes.value(f, size) for size in shape]
-        with f.otherwise((count * columns * depth).le(SMALL)) as few:
+        is_small = (count * columns * depth).le(SMALL) & depth.le(SMALL_DEPTH)
+        with f.otherwise(is_small) as few:
             _by_small(f, env, product)
             few.otherwise()
             of_large(f, env, product)
@@ -342,7 +349,7 @@ def _write_out(f: Function, product: _Product) -> None:
 
 def _build_small(f: Function, env: Env, product: _Product) -> None:
     """All panels on this thread, with room for one on the stack."""
-    panel = f.stack(I64, _DEEPEST * product.kinds.line_bytes // 8, align=64)
+    panel = f.stack(I64, SMALL_DEPTH * product.kinds.line_bytes // 8, align=64)
     count = _panel_count(f, product)
     _multiply_panels(f, product, panel, f.const(0, I64), count)
     _follow(f, env, product)

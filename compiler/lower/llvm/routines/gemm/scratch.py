@@ -82,17 +82,36 @@ def _panel_bytes(product: Matrices) -> Size:
 
 
 def gemm_bytes(product: Matrices, kind: Kind) -> Size:
-    """What `weft_gemm_*` takes: sums of another dtype than the result, and packed panels."""
+    """What `weft_gemm_*` takes: sums of another dtype than the result, packed panels of the right
+    operand, and what tasks pack of the left one.
+    """
     tile = kind.tile(product.target)
     panels = _up(product.n, tile.columns)
     sums: Size = 0
     if kind.is_narrowed:
         sums = planning.part(product.m * product.n * tile.type.itemsize)
+    sums += _left_bytes(product, kind)
     if product.is_known:
         assert isinstance(panels, int) and isinstance(product.n, int)
         in_place = product.n // tile.columns if _is_read_in_place(product, kind) else 0
         return sums + _packed_bytes(product, kind, panels - in_place)
     return sums + _most_packed_bytes(product, kind)
+
+
+def _left_bytes(product: Matrices, kind: Kind) -> Size:
+    """What the tasks at work pack their rows into, if they do."""
+    tile = kind.tile(product.target)
+    if kind.is_at_work and product.lhs is not None:
+        strides = [abs(stride) for stride in product.lhs if isinstance(stride, int)]
+        is_far = len(strides) < 2 or max(strides) >= tiles.FAR_BYTES // tile.type.itemsize
+        if 1 in strides and not is_far:
+            return 0
+    lines = dims.floor_divide(_slice(product, kind) + tile.lanes - 1, tile.lanes) * tile.lanes
+    room = lines * tile.rows + packing.overlap(tile, tile.rows)
+    steps = product.m * product.n * product.k
+    is_small = isinstance(steps, int) and steps < 2 * LIMITS.task_steps
+    tasks = _up(product.m, LIMITS.tiles * tile.rows) if is_small else product.threads
+    return planning.tasks(room * (LIMITS.tiles * tile.type.itemsize), product.threads, tasks)
 
 
 def _most_packed_bytes(product: Matrices, kind: Kind) -> Size:

@@ -27,6 +27,7 @@ from weft.compiler.lower.llvm.target import Target
 from weft.compiler.record import record
 
 SMALL: Final = 16**3  # multiplications of matrices that are multiplied in panels on one thread
+SMALL_DEPTH: Final = 512  # terms of their sums, as one panel is on the stack
 SHALLOW: Final = 4  # terms of a sum below which panels are faster than BLAS
 SINGLE_THREADED: Final = 64**3  # multiplications up to which OpenBLAS uses no threads of its own
 _WRITTEN_OUT: Final = 64  # vector multiplications that are written out
@@ -120,7 +121,8 @@ def strategy_of(
 def _own_strategy(kinds: Kinds, steps: int, depth: int, target: Target) -> Strategy:
     """How generated code multiplies matrices."""
     if steps <= SMALL:
-        return Strategy("small", "small panels")
+        is_deep = depth > SMALL_DEPTH
+        return Strategy("panels", "panels") if is_deep else Strategy("small", "small panels")
     kind = kinds.gemm
     if kind is None or depth <= SHALLOW:
         return Strategy("panels", "panels")

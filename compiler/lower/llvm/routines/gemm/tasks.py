@@ -7,10 +7,12 @@ number of threads. What follows a product goes on with the rows of a block as so
 
 from __future__ import annotations
 
+from typing import Final
+
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import Array, Env
 from weft.compiler.lower.llvm.emit.function import Function, V
-from weft.compiler.lower.llvm.emit.types import I32, I64
+from weft.compiler.lower.llvm.emit.types import I32, I64, PTR
 from weft.compiler.lower.llvm.routines.gemm import packing, tiles
 from weft.compiler.lower.llvm.routines.gemm.blocking import LIMITS, Blocking, Product, up
 from weft.compiler.lower.llvm.routines.gemm.tiles import Left, Lines, Target
@@ -95,7 +97,30 @@ def multiply(
         *divided, target, first, last = given[count:]
         _Task(g, inner, here, Blocking(*divided), target, (first, last)).emit(number)
 
-    env.parallel(f, blocking.blocks * blocking.groups, task, captured)
+    is_apart, is_far = _left_strides(f, product)
+    room = f.select(is_apart | is_far, _left_bytes(product, blocking.slice), 0)
+    env.parallel(f, blocking.blocks * blocking.groups, task, captured, scratch=room)
+
+
+def _left_bytes(product: Product, slice: V) -> V:
+    """What a task takes that packs its part of the left operand."""
+    return _left_room(product, slice) * (LIMITS.tiles * product.tile.type.itemsize)
+
+
+def _left_room(product: Product, slice: V) -> V:
+    """The elements of one tile's part."""
+    return packing.room(product.tile, product.tile.rows, slice)
+
+
+def _left_strides(f: Function, product: Product) -> tuple[V, V]:
+    """Whether the left operand lies apart both ways; and whether its rows are so far apart that
+    they compete for the same lines of the cache, so that it is packed where it is used often.
+    """
+    down, across = [f.const(stride, I64) for stride in product.lhs.strides]
+    if not product.kind.is_at_work:  # it is always packed
+        return down.eq(down), down.ne(down)
+    is_far = f.maximum(down, across).ge(tiles.FAR_BYTES // product.tile.type.itemsize)
+    return down.ne(1) & across.ne(1), is_far
 
 
 class _Task:
@@ -117,7 +142,7 @@ class _Task:
         self.blocking = blocking
         self.packed = packed
         self.span = span
-        self.left_room = packing.most_room(self.tile, self.tile.rows, self.product.most_slice)
+        self.left_room: Final = _left_room(product, blocking.slice)
 
     def emit(self, number: V) -> None:
         f, blocking = self.f, self.blocking
@@ -126,7 +151,12 @@ class _Task:
         rows = f.minimum(blocking.first_row(f, block + 1), self.product.given.m) - row
         low = f.divide(blocking.panels * part, blocking.groups)
         high = f.divide(blocking.panels * (part + 1), blocking.groups)
-        room = f.stack(self.tile.type, self.left_room * LIMITS.tiles, align=64)
+        is_apart, is_far = _left_strides(f, self.product)
+        is_packed = is_apart | (is_far & (high - low).ge(LIMITS.often))
+        held = f.variable(0, PTR)
+        with f.when(is_packed):
+            held.set(self.env.workspace(f, _left_bytes(self.product, blocking.slice)))
+        room = held.get()
         most = LIMITS.tiles * self.tile.rows * self.tile.columns
         count = most if self.product.kind.is_of_bytes else 1
         apart = f.stack(self.tile.type, count, align=64)
@@ -134,7 +164,7 @@ class _Task:
         f.store(f.const(1.0, self.tile.type), one)
         with f.range(*self.span, blocking.slice) as start:
             depth = f.minimum(self.span[1] - start, blocking.slice)
-            with f.when(self._is_packed(high - low)):
+            with f.when(is_packed):
                 self._pack_left(room, row, rows, start, depth)
             with f.range(low, high) as panel:
                 right = self._right(panel, start)
@@ -144,9 +174,11 @@ class _Task:
                     self._from_packed(room, right, here, depth)
                     self._addup(here, row, panel, start)
                 else:
-                    self._tiles(room, row, right, target, start, depth, self._is_packed(high - low))
+                    self._tiles(room, row, right, target, start, depth, is_packed)
                 if self.product.kind.is_at_work:
                     self._add_to_totals(one, block, panel, right, start, depth)
+        with f.when(is_packed):
+            self.env.free(f, room)
         is_done = self.span[1].eq(self.product.given.k) & blocking.groups.eq(1)
         with f.when(self.product.has_more & is_done):
             self.product.go_on(f, self.env.run, row, row + rows)
@@ -160,18 +192,6 @@ class _Task:
             at = f.element(totals, tile.type, column)
             here = Target(at, tile.columns, 1, columns, start.ne(0).to(I64))
             tiles.multiply(f, tile, Left(one, "columns", 0), right, here, depth)
-
-    def _is_packed(self, panels: V) -> V:
-        """Whether the left operand is packed: if it lies apart both ways, or if it is used often
-        and its rows are so far apart that they compete for the same lines of the cache.
-        """
-        f = self.f
-        down, across = [f.const(stride, I64) for stride in self.product.lhs.strides]
-        is_far = f.maximum(down, across).ge(tiles.FAR_BYTES // self.tile.type.itemsize)
-        if not self.product.kind.is_at_work:
-            return down.eq(down)
-        is_apart = down.ne(1) & across.ne(1)
-        return is_apart | (is_far & panels.ge(LIMITS.often))
 
     def _pack_left(self, room: V, row: V, rows: V, start: V, depth: V) -> None:
         """A block of rows, tile by tile."""
