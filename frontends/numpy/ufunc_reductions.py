@@ -117,7 +117,11 @@ def _reduce_by_op(
     ufunc: np.ufunc, array: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
 ) -> Any:
     options: dict[str, Any] = {"keepdims": keepdims}
-    if initial is not np._NoValue:
+    is_logical = ufunc in (np.logical_and, np.logical_or)
+    if is_logical and initial is not np._NoValue and initial is not None:
+        made = _reduce_by_op(ufunc, array, axis, dtype, keepdims, np._NoValue, where)
+        return apply_ufunc(ufunc, initial, made)
+    if not is_logical and initial is not np._NoValue:
         options["initial"] = initial
     if where is not True:
         options["where"] = where

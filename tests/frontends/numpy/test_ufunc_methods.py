@@ -54,7 +54,7 @@ def test_reduce_equals_numpy(ufunc: np.ufunc, data: st.DataObject) -> None:
     draw = data.draw
     x = array(draw, REAL if ufunc in REDUCED[2:4] else ALL, values="unit")
     given = options(draw, axis=st.just(axes(draw, x.ndim)), keepdims=keepdims)
-    if ufunc in REDUCED[:4] and chance(draw):
+    if chance(draw):
         given |= {"initial": 2, **options(draw, where=st.just(like(draw, x, BOOL)))}
     if ufunc in REDUCED[:2]:
         given |= options(draw, dtype=a_dtype(("float32", "float64", "complex64", "int8")))
