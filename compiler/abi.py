@@ -221,15 +221,14 @@ class Take(IntEnum):
     SAME = 1  # slot, object, `Same`: it is that object, or equal to it
     TUPLE = 2  # slot, type, length, first slot of the items
     LIST = 3  # slot, length, first slot of the items
-    DICT = 4  # slot, length
-    ITEM = 5  # slot of a dict, key, slot of the value
-    SCALAR = 6  # slot, `Scalar`, `Store`, bits, data at, value at
-    NUMPY_SCALAR = 7  # slot, type, data at
-    ARRAY = 8  # `Taken`
-    STRIDE = 9  # slot of an array, axis, item size, number at, 1: it is neither 0 nor 1
-    GIVEN = 10  # data at, count, addresses: of arrays that are no arguments
-    FIELDS = 11  # slot, type, count, first slot of the values, names of attributes
-    HELD = 12  # slot, type, bytes to the array it holds, attribute that computes it, array's slot
+    DICT = 4  # slot, length; each key and the slot of its value, in their order in the dict
+    SCALAR = 5  # slot, `Scalar`, `Store`, bits, data at, value at
+    NUMPY_SCALAR = 6  # slot, type, data at
+    ARRAY = 7  # `Taken`
+    STRIDE = 8  # slot of an array, axis, item size, number at, 1: it is neither 0 nor 1
+    GIVEN = 9  # data at, count, addresses: of arrays that are no arguments
+    FIELDS = 10  # slot, type, count, first slot of the values, names of attributes
+    HELD = 11  # slot, type, bytes to the array it holds, attribute that computes it, array's slot
 
 
 class Taken(IntEnum):
@@ -361,8 +360,8 @@ PYTHON_API: Final = (
     "PyComplex_ImagAsDouble",
     "PyComplex_RealAsDouble",
     "PyContextVar_Get",
-    "PyDict_GetItemWithError",
     "PyDict_New",
+    "PyDict_Next",
     "PyDict_SetItem",
     "PyDict_Size",
     "PyErr_CheckSignals",

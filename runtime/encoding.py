@@ -161,8 +161,8 @@ class Encoder:
         self._next_object += length
         if isinstance(argument, DictOf):
             self._code += [Take.DICT, slot, length]
-            for number, key in enumerate(argument.keys):
-                self._code += [Take.ITEM, slot, self._object(_plain_key(key)), first + number]
+            for number in argument.order or range(length):
+                self._code += [self._object(_plain_key(argument.keys[number])), first + number]
         elif isinstance(argument, ListOf):
             self._code += [Take.LIST, slot, length, first]
         elif isinstance(argument, FieldsOf):
@@ -324,13 +324,14 @@ class Encoder:
         if isinstance(tree, Same):
             yield from (Tree.SAME, self._object(tree.value))
             return
-        for item in tree.items:
-            yield from self._output(item)
+        order = getattr(tree, "order", ()) or range(len(tree.items))
+        for number in order:
+            yield from self._output(tree.items[number])
         length = len(tree.items)
         if isinstance(tree, CallOf):
             yield from (Tree.CALL, self._object(tree.function), length)
         elif isinstance(tree, DictOf):
-            yield from (Tree.DICT, length, *[self._object(key) for key in tree.keys])
+            yield from (Tree.DICT, length, *[self._object(tree.keys[number]) for number in order])
         elif isinstance(tree, ListOf):
             yield from (Tree.LIST, length)
         else:

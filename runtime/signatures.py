@@ -89,10 +89,13 @@ class ListOf:
 
 @record
 class DictOf:
-    """A dict with these keys and no others."""
+    """A dict with these keys and no others, which are in this order in it: the numbers of the
+    first, second, ... key; that of the keys if it is not given.
+    """
 
     keys: tuple[Any, ...]
     items: tuple[Any, ...]
+    order: tuple[int, ...] = ()
 
 
 @record

@@ -42,7 +42,7 @@ def _argument(spec: tree.TreeDef, leaves: Iterator[signatures.Argument]) -> sign
     if spec.type is type(None):
         return signatures.Same(None)
     if spec.type is dict:
-        return signatures.DictOf(tuple(spec.entries()), items)
+        return signatures.DictOf(tuple(spec.entries()), items, tree.key_order(spec))
     if spec.type is list:
         return signatures.ListOf(items)
     if spec.type is not None and (spec.type is tuple or hasattr(spec.type, "_fields")):
@@ -90,7 +90,7 @@ def _output(spec: tree.TreeDef, numbers: Iterator[int]) -> signatures.Output:
     if spec.type is type(None):
         return signatures.Same(None)
     if spec.type is dict:
-        return signatures.DictOf(tuple(spec.entries()), items)
+        return signatures.DictOf(tuple(spec.entries()), items, tree.key_order(spec))
     if spec.type is list:
         return signatures.ListOf(items)
     if spec.type is tuple:

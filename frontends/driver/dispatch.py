@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import copy
 import functools
+import operator
 import os
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -58,6 +59,9 @@ MOST_STUBS: Final = 8  # that a call tries one after the other
 MOST_STATES: Final = 4  # of what a trace found outside of its arguments, per kind of arguments
 
 T = TypeVar("T")
+_FlatStub: TypeAlias = (
+    "tuple[tree.TreeDef, tuple[Any, ...], Callable[..., Any], tree.TreeDef]"  # and order of keys
+)
 
 
 @record
@@ -89,6 +93,7 @@ class Specialisation:
         self.products = products
         self.is_stored = False
         self.guard: Guard
+        self.objects: tuple[Any, ...] = ()
         self.calls_back = False
         self.program: Fallback | Tiered
         self.parameters: tuple[ArrayType, ...]
@@ -174,7 +179,7 @@ class Dispatcher:
         self._reasons: deque[str] = deque(maxlen=MOST_REASONS)
         self._stubs: tuple[Callable[..., Any], ...] = ()
         self._keyword_stubs: tuple[Callable[..., Any], ...] = ()
-        self._flat_stubs: tuple[tuple[tree.TreeDef, Callable[..., Any], tree.TreeDef], ...] = ()
+        self._flat_stubs: tuple[_FlatStub, ...] = ()
         self._stub_kinds: tuple[Any, ...] = ()
         self._lock = fork_lock()
         functools.update_wrapper(self, function, updated=())
@@ -200,8 +205,8 @@ class Dispatcher:
         from there.
         """
         leaves, treedef = tree.flatten((args, kwargs))
-        for known, stub, out_tree in self._flat_stubs:
-            if known == treedef:
+        for known, orders, stub, out_tree in self._flat_stubs:
+            if known == treedef and orders == tree.key_orders(treedef):
                 results = stub(*leaves)
                 if results is not MISS:
                     return tree.unflatten(out_tree, results)
@@ -242,10 +247,10 @@ class Dispatcher:
     ) -> None:
         """Let calls like this one go straight to native code from now on."""
         program = specialisation.program
-        if not program.has_code:
+        if not program.has_code or self.signature.has_order(call.keywords):
             return
         layout = program.layout(arrays)
-        kind = (specialisation, call.treedef, tuple(map(type, call.values)), layout)
+        kind = (specialisation, call.treedef, call.orders, tuple(map(type, call.values)), layout)
         if kind in self._stub_kinds:  # the one that is there could not take this call
             return
         out_tree = specialisation.out_tree
@@ -257,10 +262,10 @@ class Dispatcher:
             self._stub_kinds = _with_first(kind, self._stub_kinds)
             if stub is None:
                 return
-            takes_keywords = call.has_keywords and not is_flat
+            takes_keywords = bool(call.keywords) and not is_flat
             stub = specialisation.guard.guarded(limiting(stub, self._threads), takes_keywords)
             if is_flat:
-                known = (call.treedef, stub, out_tree)
+                known = (call.treedef, call.orders, stub, out_tree)
                 self._flat_stubs = _with_first(known, self._flat_stubs)
             elif takes_keywords:
                 self._keyword_stubs = _with_first(stub, self._keyword_stubs)
@@ -277,7 +282,7 @@ class Dispatcher:
     def _specialise(self, call: Call) -> Specialisation:
         call = self._with_specs(call)
         with self._lock:
-            known = self._known(call.key)
+            known = self._known(call)
             if known is not None:
                 return known
             now = self._watch.look(call)
@@ -289,13 +294,19 @@ class Dispatcher:
             else:  # equal values, in other objects
                 known.guard = now.guard()
                 self._forget_stubs()
+            known.objects = call.objects
             self._keep(call.key, known)
             return known
 
-    def _known(self, key: Any) -> Specialisation | None:
-        """The version for a kind of arguments whose guard holds."""
+    def _known(self, call: Call) -> Specialisation | None:
+        """The version for a kind of arguments whose guard holds, which is of the very objects that
+        were static.
+        """
+        key, objects = call.key, call.objects
         for number, state in enumerate(self._states.get(key, ())):
             known = self._cache[key, state]
+            if not all(map(operator.is_, known.objects, objects)):
+                continue
             if known.guard.verify() if number else known.guard.check():
                 self._cache.move_to_end((key, state))
                 return known

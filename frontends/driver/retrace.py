@@ -18,7 +18,7 @@ def why_traced(name: str, call: Call, known: Sequence[Any]) -> str:
 
 
 def _differences(call: Call, key: Any) -> list[str]:
-    treedef, kinds, static = key
+    treedef, kinds, static, orders = key
     mine = call.key
     if treedef != mine[0]:
         return [f"the arguments have another structure: {mine[0]} instead of {treedef}"]
@@ -36,6 +36,8 @@ def _differences(call: Call, key: Any) -> list[str]:
             )
     if len(mine[2]) != len(static):
         differences.append("other arguments are static")
+    if mine[3] != orders:
+        differences.append("the keys of a dict are in another order")
     return differences
 
 

@@ -11,9 +11,7 @@ import functools
 import linecache
 import os
 import sysconfig
-import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from types import CodeType
 from typing import Any, Final, TypeAlias
 
@@ -31,7 +29,6 @@ _LIBRARIES: Final = tuple(
     }
 ) + (os.path.dirname(os.path.abspath(np.__file__)) + os.sep,)
 FUTURE_FLAGS: Final = 0x1FE0000  # of `from __future__ import ...` in code objects
-_LOADED: Final = time.time()
 _GENERATOR_FLAGS: Final = 0x20 | 0x80 | 0x200  # generator, coroutine, asynchronous generator
 
 
@@ -53,41 +50,52 @@ def function_node(code: CodeType, names: Mapping[str, Any]) -> tuple[FunctionNod
     """
     if code.co_flags & _GENERATOR_FLAGS:
         raise NoSource("it is a generator or a coroutine, which runs in pieces; return a list")
-    lines = linecache.getlines(code.co_filename, dict(names))
-    if not lines:
+    text = "".join(linecache.getlines(code.co_filename, dict(names)))
+    if text and not _is_running(code, text, names):  # a module may have been loaded again
+        linecache.checkcache(code.co_filename)
+        text = "".join(linecache.getlines(code.co_filename, dict(names)))
+    if not text:
         raise NoSource(f"the text of {code.co_filename} is not available")
     found = [
-        (node, owner)
-        for node, owner in _functions(code.co_filename, "".join(lines))
-        if _is_of(node, code)
+        (node, owner) for node, owner in _functions(code.co_filename, text) if _is_of(node, code)
     ]
     if len(found) > 1:
         found = [(node, owner) for node, owner in found if _holds(node, code)]
-    if len(found) != 1 or not _is_running(code, "".join(lines)):
+    if not _is_running(code, text, names):
         raise NoSource(f"the text of {code.co_filename} is not the one that is running")
+    if len(found) != 1:
+        raise NoSource(f"several functions of {code.co_filename} stand in its place")
     return found[0]
 
 
-def _is_running(code: CodeType, text: str) -> bool:
-    """Whether a function was compiled from a text, which then gives the same byte code. Tools that
-    rewrite modules, as pytest does for `assert`, give another one: then the file must be older than
-    the process.
+def _is_running(code: CodeType, text: str, names: Mapping[str, Any]) -> bool:
+    """Whether a function was compiled from a text, which then gives the same byte code: as it is,
+    or as pytest rewrites it for `assert`.
     """
-    compiled = _compiled(code.co_filename, text, code.co_flags & FUTURE_FLAGS)
-    if any(code == other for other in compiled.get((code.co_name, code.co_firstlineno), ())):
-        return True
-    try:
-        return os.stat(code.co_filename).st_mtime < _process_start()
-    except OSError:
-        return False
+    ways = [False]
+    if type(names.get("__loader__")).__module__.startswith("_pytest."):
+        ways.append(True)
+    flags, place = code.co_flags & FUTURE_FLAGS, (code.co_name, code.co_firstlineno)
+    return any(
+        code == other
+        for is_rewritten in ways
+        for other in _compiled(code.co_filename, text, flags, is_rewritten).get(place, ())
+    )
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(file: str, text: str, flags: int) -> dict[tuple[str, int], list[CodeType]]:
+def _compiled(
+    file: str, text: str, flags: int, is_rewritten: bool
+) -> dict[tuple[str, int], list[CodeType]]:
     """All code objects of a text, by name and line."""
     try:
-        module = compile(text, file, "exec", flags, dont_inherit=True)
-    except (SyntaxError, ValueError):
+        tree = ast.parse(text, file)
+        if is_rewritten:
+            from _pytest.assertion.rewrite import rewrite_asserts
+
+            rewrite_asserts(tree, text.encode(), file)
+        module = compile(tree, file, "exec", flags, dont_inherit=True)
+    except (SyntaxError, ValueError, ImportError, TypeError):
         return {}
     found: dict[tuple[str, int], list[CodeType]] = {}
     stack = [module]
@@ -96,19 +104,6 @@ def _compiled(file: str, text: str, flags: int) -> dict[tuple[str, int], list[Co
         found.setdefault((code.co_name, code.co_firstlineno), []).append(code)
         stack += [each for each in code.co_consts if isinstance(each, CodeType)]
     return found
-
-
-@functools.cache
-def _process_start() -> float:
-    """When this process began, in seconds since the epoch; when Weft was loaded, where the system
-    does not tell.
-    """
-    try:
-        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-        ticks = int(fields[19]) / os.sysconf("SC_CLK_TCK")
-        return time.time() - (time.clock_gettime(time.CLOCK_BOOTTIME) - ticks)
-    except (OSError, AttributeError, ValueError, IndexError):
-        return _LOADED
 
 
 @functools.lru_cache(maxsize=64)

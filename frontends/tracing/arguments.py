@@ -43,10 +43,20 @@ class Call:
     static: tuple[tuple[int | str, Any], ...]
 
     @property
-    def has_keywords(self) -> bool:
-        """Whether it was made with keywords, for static arguments or others."""
-        static = any(isinstance(argument_key, str) for argument_key, _ in self.static)
-        return static or self.treedef.child(1).num_children > 0
+    def keywords(self) -> tuple[str, ...]:
+        """The names of the arguments that were given by name, static ones or others."""
+        static = [name for name, _ in self.static if isinstance(name, str)]
+        return *static, *self.treedef.child(1).entries()
+
+    @property
+    def objects(self) -> tuple[Any, ...]:
+        """The static arguments that may be equal to others and yet hold something else."""
+        return tuple([value for _, value in self.static if not tree.is_plain(value)])
+
+    @property
+    def orders(self) -> tuple[Any, ...]:
+        """The order of keys in dicts."""
+        return tree.key_orders(self.treedef)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -55,7 +65,7 @@ class Call:
         static = tuple(
             [(argument_key, tree.distinct_key(value)) for argument_key, value in self.static]
         )
-        return self.treedef, kinds, static
+        return self.treedef, kinds, static, self.orders
 
 
 class FunctionSignature:
@@ -105,7 +115,7 @@ class FunctionSignature:
             if number in self.static_numbers or number - len(args) in self.static_numbers:
                 static.append((number, _hashable(arg, self.argument_name(number))))
                 dynamic_args[number] = None
-        dynamic_kwargs = dict(kwargs)
+        dynamic_kwargs = {name: kwargs[name] for name in self._in_order(kwargs)}
         for name in sorted(kwargs):
             if name in self.static_names:
                 static.append((name, _hashable(kwargs[name], name)))
@@ -113,6 +123,16 @@ class FunctionSignature:
         values, paths, treedef = tree.flatten_with_names((tuple(dynamic_args), dynamic_kwargs))
         leaves = [self._leaf(path, value) for path, value in zip(paths, values, strict=True)]
         return Call(tuple(leaves), tuple(values), treedef, tuple(static))
+
+    def has_order(self, names: Iterable[str]) -> bool:
+        """Whether a function sees in which order it was given these keywords."""
+        parameters = {*self.names, *self.keywords}
+        return sum(name not in parameters for name in names) > 1
+
+    def _in_order(self, names: Iterable[str]) -> list[str]:
+        """Names of keywords, those of parameters in an order of their own."""
+        parameters = {*self.names, *self.keywords}
+        return sorted(parameters.intersection(names)) + [n for n in names if n not in parameters]
 
     def argument_name(self, number: int) -> str:
         return self.names[number] if number < len(self.names) else f"args.{number}"

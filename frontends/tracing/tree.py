@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -77,6 +79,40 @@ def static_fields(treedef: TreeDef) -> dict[str, Any] | None:
         return None
     instance = unflatten(treedef, range(treedef.num_leaves))
     return {name: getattr(instance, name) for name in _registered[kind]}
+
+
+def key_order(treedef: TreeDef) -> tuple[int, ...]:
+    """The order of the keys of a dict at the top of a structure: where its first, second, ... key
+    is among the children.
+    """
+    level = treedef.one_level()
+    if level is None or treedef.type not in (dict, defaultdict):
+        return ()
+    return tuple(unflatten(level, range(level.num_children)).values())
+
+
+def key_orders(treedef: TreeDef) -> tuple[Any, ...]:
+    """The order of the keys of all dicts in a structure, of which its equality knows nothing."""
+    if not _has_orders(treedef):
+        return ()
+    return key_order(treedef), *map(key_orders, treedef.children())
+
+
+@functools.lru_cache(maxsize=512)
+def _has_orders(treedef: TreeDef) -> bool:
+    if treedef.type in (dict, defaultdict) and treedef.num_children > 1:
+        return True
+    return any(map(_has_orders, treedef.children()))
+
+
+def is_plain(value: Any) -> bool:
+    """Whether `distinct_key` says all about a value."""
+    if type(value) is tuple:
+        return all(map(is_plain, value))
+    return type(value) in _PLAIN
+
+
+_PLAIN: Final = (str, int, float, complex, bool, bytes, type(None), type(Ellipsis))
 
 
 def distinct_key(value: Any) -> Any:
@@ -153,10 +189,13 @@ def _register(kind: type) -> None:
     """
     finish = getattr(kind, _FINISH, None)
     fields = dataclasses.fields(kind)
+    names = {f.name for f in fields}
     dynamic = [f.name for f in fields if not f.metadata.get("static", False)]
     static = [f.name for f in fields if f.metadata.get("static", False)]
 
     def to_children(instance: Any) -> tuple[Any, Any, Any]:
+        if len(getattr(instance, "__dict__", ())) > len(names):
+            _require_no_shadows(kind, vars(instance).keys() - names)
         children = [getattr(instance, name) for name in dynamic]
         metadata = tuple([getattr(instance, name) for name in static])
         _require_hashable(kind, static, metadata)
@@ -174,6 +213,17 @@ def _register(kind: type) -> None:
 
     optree.register_pytree_node(kind, to_children, from_children, namespace=NAMESPACE)
     _registered[kind] = tuple(static)
+
+
+def _require_no_shadows(kind: type, names: set[str]) -> None:
+    """What is put together has fields only: an attribute of the class would come to light."""
+    for name in sorted(names):
+        found = inspect.getattr_static(kind, name, None)
+        if found is not None and not hasattr(type(found), "__get__"):
+            raise ArgumentError(
+                f"{kind.__name__} has an attribute {name} that is no field, in place of the one of "
+                "its class; make it a field, as others are not handed on"
+            )
 
 
 def _require_hashable(kind: type, names: Sequence[str], values: Sequence[Any]) -> None:

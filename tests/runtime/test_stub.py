@@ -301,13 +301,14 @@ def test_trees_of_arguments() -> None:
     )
     seen = Seen((tree, NumberOf(float, F64)), leaves=5)
     xs = [X.copy() for _ in range(4)]
-    given: dict[Any, Any] = {7: Pair(xs[2], xs[3]), "layers": [(xs[1], None), ()], "w": xs[0]}
+    given: dict[Any, Any] = {"w": xs[0], "layers": [(xs[1], None), ()], 7: Pair(xs[2], xs[3])}
     assert seen.call(given, 1.0) == ()
     assert seen.addresses[:4] == [x.ctypes.data for x in xs]
     wrong: list[Any] = [
         {**given, "more": X},
         {key: given[key] for key in ("w", "layers")},
-        {**{key: given[key] for key in ("w", 7)}, "Layers": given["layers"]},
+        {"w": given["w"], "Layers": given["layers"], 7: given[7]},
+        dict(reversed(given.items())),
         OrderedDict(given),
         {**given, 7: (xs[2], xs[3])},
         {**given, "layers": ((xs[1], None), ())},
@@ -321,6 +322,18 @@ def test_trees_of_arguments() -> None:
     ]
     assert [seen.call(other, 1.0) for other in wrong] == [MISS] * len(wrong)
     assert seen.call(given, 1.0) == ()
+
+
+def test_dicts_have_their_keys_in_an_order() -> None:
+    a = ArrayOf(F32, (3, 4))
+    seen = Seen((DictOf(("aa", "bb", "cc"), (a, a, a), (2, 0, 1)),), leaves=3)
+    xs = {name: X.copy() for name in ("cc", "aa", "bb")}
+    assert seen.call(xs) == ()
+    assert seen.addresses[:3] == [xs[name].ctypes.data for name in ("aa", "bb", "cc")]
+    others = {"".join([*name]): x for name, x in xs.items()}
+    assert all(name is not other for name, other in zip(xs, others, strict=True))
+    assert seen.call(others) == ()  # equal keys are other objects
+    assert seen.call({name: xs[name] for name in sorted(xs)}) is MISS
 
 
 def test_keys_that_cannot_be_compared_are_a_miss() -> None:

@@ -14,6 +14,7 @@ import importlib.util
 import os
 import struct
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Final
@@ -205,8 +206,15 @@ def _function_digest(function: Callable[..., Any], call: Call, options: tuple[An
     for argument_key, value in call.static:
         digest.add((argument_key, value), f"the static argument {argument_key}")
     digest.add(options, "an option")
-    digest.add(tuple(np.geterr().items()), "how errors of floats are handled")
+    digest.add(_process_state(), "the state of the process")
     return digest.hexdigest()
+
+
+def _process_state() -> tuple[Any, ...]:
+    """What decides how numbers become text and errors are handled."""
+    printing = [(name, repr(value)) for name, value in np.get_printoptions().items()]
+    limits = getattr(sys, "get_int_max_str_digits", int)(), sys.getrecursionlimit()
+    return *np.geterr().items(), *printing, *limits, repr(warnings.filters)
 
 
 def _graph_digest(graph: Graph, options: tuple[Any, ...]) -> str:

@@ -7,6 +7,7 @@ cost a wrong result.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import os
 import sys
@@ -142,6 +143,7 @@ def library_name(value: Any) -> str | None:
 def _class_name(value: type) -> str | None:
     if value.__module__ == "builtins":
         is_known = value.__name__ in BUILTINS or issubclass(value, BaseException)
+        is_known &= vars(builtins).get(value.__name__) is value
         return f"builtins.{value.__name__}" if is_known else None
     if type(value) is type and value.__module__ == "numpy":
         if issubclass(value, np.generic) or value in (np.ndarray, np.finfo, np.iinfo, np.dtype):

@@ -57,11 +57,14 @@ class Walk:
         try:
             self._value(value, what)
         except RecursionError:
-            self._refuse(f"{what} is nested too deeply")
+            self._too_deep(what)
 
     def hexdigest(self) -> str:
         """The digest of all that was added."""
         return self._hash.hexdigest()
+
+    def _too_deep(self, what: str) -> None:
+        self._refuse(f"{what} is nested too deeply")
 
     # --- what differs between walks ---------------------------------------------------------------
 

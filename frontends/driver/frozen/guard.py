@@ -17,16 +17,18 @@ from weft.frontends.driver.frozen.places import Array, Global, Look, Place, join
 from weft.runtime.stub import MISS
 
 FEWEST_JOINED: Final = 3
+# No name in it may be one of the user's globals, which the condition reads.
 _SOURCE: Final = """
-def around({names}):
+def weft_around({names}):
     def {purpose}({arguments}):
         try:
             if not ({condition}):
                 return {other}
-        except Exception:
+        except weft_Exception:
             return {other}
         return {result}
 """
+_PREFIX: Final = "weft_"
 
 
 class Guard:
@@ -40,14 +42,14 @@ class Guard:
         self.state = state
         self.places = tuple(places)
         self._condition: tuple[str, dict[str, types.CellType], dict[str, Any]] | None = None
-        self.check: Callable[[], bool] = self._function("check") if places else _holds
+        self.check: Callable[[], bool] = self._function("weft_check") if places else _holds
 
     def guarded(self, stub: Callable[..., Any], takes_keywords: bool = False) -> Callable[..., Any]:
         """The stub, for as long as the guard holds; itself where nothing can change."""
         if not self.places:
             return stub
-        arguments = "*arguments, **keywords" if takes_keywords else "*arguments"
-        guarded: Callable[..., Any] = self._function("guarded", stub, arguments)
+        arguments = "*weft_args, **weft_kwargs" if takes_keywords else "*weft_args"
+        guarded: Callable[..., Any] = self._function("weft_guarded", stub, arguments)
         return guarded
 
     def verify(self) -> bool:
@@ -72,9 +74,12 @@ class Guard:
         if self._condition is None:
             self._condition = _condition(self.places)
         condition, cells, names = self._condition
-        answers = (f"_stub({arguments})", "_miss") if stub is not None else ("True", "False")
+        answers = (
+            (f"weft_stub({arguments})", "weft_miss") if stub is not None else ("True", "False")
+        )
         code = _compiled(condition, tuple(cells), purpose, arguments, *answers)
-        held = {**cells, "_stub": types.CellType(stub), "_miss": types.CellType(MISS)}
+        own = {"weft_stub": stub, "weft_miss": MISS, "weft_Exception": Exception}
+        held = {**cells, **{name: types.CellType(value) for name, value in own.items()}}
         closure = tuple([held[name] for name in code.co_freevars])
         return types.FunctionType(code, names, purpose, None, closure)
 
@@ -103,7 +108,7 @@ def _condition(
     def bind(value: Any) -> str:
         name = known.get(id(value))
         if name is None:
-            name = known[id(value)] = f"_weft_{len(known)}"
+            name = known[id(value)] = f"{_PREFIX}{len(known)}"
             cells[name] = value if type(value) is types.CellType else types.CellType(value)
         return name
 
@@ -113,7 +118,8 @@ def _condition(
         parts.append(joined(arrays, bind))
         places = [place for place in places if not (isinstance(place, Array) and place.is_joined)]
     for place in places:
-        if isinstance(place, Global) and id(place.owner) == main:
+        is_apart = isinstance(place, Global) and not place.key.startswith(_PREFIX)
+        if isinstance(place, Global) and is_apart and id(place.owner) == main:
             names = place.owner
             parts.append(f"{place.key} is {bind(place.expected)}")
         else:
@@ -126,7 +132,7 @@ def _compiled(
     condition: str, names: tuple[str, ...], purpose: str, arguments: str, result: str, other: str
 ) -> types.CodeType:
     text = _SOURCE.format(
-        names=", ".join((*names, "_stub", "_miss")),
+        names=", ".join((*names, "weft_stub", "weft_miss", "weft_Exception")),
         purpose=purpose,
         arguments=arguments,
         condition=condition,
@@ -134,7 +140,7 @@ def _compiled(
         other=other,
     )
     code: types.CodeType = compile(text, "<weft guard>", "exec", dont_inherit=True)
-    for name in ("around", purpose):
+    for name in ("weft_around", purpose):
         code = next(
             part
             for part in code.co_consts

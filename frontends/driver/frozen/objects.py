@@ -4,6 +4,7 @@ wrote.
 
 from __future__ import annotations
 
+import builtins
 import sys
 import types
 from collections.abc import Iterable
@@ -18,7 +19,7 @@ MISSING: Final = object()
 
 def overridden(kind: type, name: str) -> list[tuple[type, types.FunctionType]]:
     """The methods of a name that stand behind the first one, which `super()` reaches."""
-    there = [(each, vars(each).get(name)) for each in _users_classes(kind)]
+    there = [(each, vars(each).get(name)) for each in users_classes(kind)]
     return [(each, held) for each, held in there if type(held) is types.FunctionType][1:]
 
 
@@ -32,13 +33,14 @@ def dict_of(value: Any) -> dict[str, Any]:
     return held if issubclass(type(held), dict) else {}
 
 
-def _users_classes(value: Any) -> Iterable[type]:
+def users_classes(value: Any) -> Iterable[type]:
+    """The classes of an object, or those that a class inherits, which the user wrote."""
     kind = value if issubclass(type(value), type) else type(value)
     return [each for each in kind.__mro__ if is_users_class(each)]
 
 
 def class_names(value: Any) -> set[str]:
-    return {name for each in _users_classes(value) for name in vars(each)}
+    return {name for each in users_classes(value) for name in vars(each)}
 
 
 def in_class(kind: type, name: str) -> Any:
@@ -85,6 +87,8 @@ def is_import(name: str, value: Any) -> bool:
         return True
     if not issubclass(type(value), _NAMED) or value.__name__ != name:
         return False
+    if issubclass(type(value), types.BuiltinFunctionType):
+        return issubclass(type(value.__self__), types.ModuleType | None)
     if issubclass(type(value), types.FunctionType):
         return not is_users(value.__code__.co_filename)
     return not issubclass(type(value), type) or not is_users_class(value)
@@ -99,6 +103,8 @@ def is_users_class(kind: type) -> bool:
     if not kind.__flags__ & _HEAP_TYPE or kind.__module__.startswith("_cython"):
         return False
     module = sys.modules.get(kind.__module__)
+    if module in (builtins, types):  # what is made without a module of its own says so too
+        return vars(module).get(kind.__name__) is not kind
     return module is None or is_users_module(module)
 
 

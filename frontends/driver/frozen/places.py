@@ -152,13 +152,16 @@ class Contents(Place):
                 step = len(expected) // SAMPLED
                 same += f" and {_all_same(bind, f'{owner}[::{step}]', expected[::step])}"
             return f"{same} and {bind(self.look)}()"
-        if isinstance(self.owner, set):
-            return f"{owner} == {bind(set(expected))}"
         same, places = f"{bind(len)}({owner}) == {len(expected)}", range(len(expected))
         if keys is not None:
-            same = f"[*{owner}] == {bind(list(keys))}"
+            same += f" and {_all_same(bind, owner, keys)}"
         names: Sequence[Any] = places if keys is None else keys
-        if len(names) <= MOST_SPELLED and all(type(name) in (str, int) for name in names):
+        is_asked_by_name = keys is not None or not isinstance(self.owner, set)
+        if (
+            is_asked_by_name
+            and len(names) <= MOST_SPELLED
+            and all(type(name) in (str, int) for name in names)
+        ):
             pairs = zip(names, expected, strict=True)
             return " and ".join([same, *[f"{owner}[{k!r}] is {bind(v)}" for k, v in pairs]])
         values = owner if keys is None else f"{owner}.values()"

@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from weft.compiler.ir.errors import ArgumentError, FrozenValueError, FrozenValueWarning
 from weft.compiler.ir.location import Location
+from weft.frontends.driver.frozen.attributes import Unguarded
 from weft.frontends.driver.frozen.counting import (
     changes_each_time,
     is_count,
     is_from_elsewhere,
     is_read,
 )
-from weft.frontends.driver.frozen.dependencies import Dependencies, Unguarded
+from weft.frontends.driver.frozen.dependencies import Dependencies
 from weft.frontends.driver.frozen.guard import Guard
 from weft.frontends.driver.frozen.impure import Finding, Observation
 from weft.frontends.driver.frozen.objects import is_users_class

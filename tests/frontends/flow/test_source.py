@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import linecache
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +93,35 @@ def test_functions_called_keep_to_their_text(tmp_path: Path) -> None:
         wf.jit(f, control_flow=True)(1.0)
 
 
-def test_modules_that_a_tool_rewrote_go_by_the_age_of_their_file(tmp_path: Path) -> None:
-    """As pytest rewrites `assert`: the byte code is not that of the text."""
+def test_modules_that_a_tool_rewrote_are_refused(tmp_path: Path) -> None:
+    """However old the file is: it may have been put in the place of another."""
     path = tmp_path / "rewritten_module.py"
     path.write_text(TEXT)
+    os.utime(path, (0, 0))
     names: dict[str, Any] = {}
     exec(compile(TEXT.replace("x / 2.0", "1.0 * x / 2.0"), str(path), "exec"), names)
-    f = wf.jit(names["halved"], control_flow=True)
     with pytest.raises(TraceError, match="is not the one that is running"):
-        f(5.0)
-    os.utime(path, (0, 0))
-    assert f(5.0) == 0.625
+        wf.jit(names["halved"], control_flow=True)(5.0)
+
+
+def test_modules_that_pytest_rewrote_are_those_of_their_text() -> None:
+    def checked(x: Any) -> Any:
+        assert isinstance(x.shape, tuple)
+        return x * 2.0 if x > 0 else x
+
+    assert wf.jit(checked, control_flow=True)(5.0) == 10.0
+
+
+def test_a_module_that_is_loaded_again_is_converted_from_its_new_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "module_loaded_again.py"
+    path.write_text(TEXT)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    module = importlib.import_module("module_loaded_again")
+    assert wf.jit(module.halved, control_flow=True)(5.0) == 0.625
+    path.write_text(TEXT.replace("2.0", "4.25"))
+    module = importlib.reload(module)
+    expected = module.halved(5.0)
+    assert wf.jit(module.halved, control_flow=True)(5.0) == expected != 0.625

@@ -59,7 +59,6 @@ def emit_arguments(module: Module) -> None:
     _emit_tuple(module)
     _emit_list(module)
     _emit_dict(module)
-    _emit_item(module)
     _emit_scalar(module)
     _emit_numpy_scalar(module)
     _emit_array(module)
@@ -141,21 +140,23 @@ def _emit_list(module: Module) -> None:
 
 
 def _emit_dict(module: Module) -> None:
+    """The keys in their order, on which results may depend. Comparing keys that are other objects
+    can fail in Python code, but then the slow path finds out.
+    """
     f, shared, frame, code = _instruction(module, Take.DICT)
-    thing = _object(f, frame, code)
+    thing, length = _object(f, frame, code), word(f, code, 2)
     _miss_unless(f, is_a(f, thing, shared, Shared.DICT))
-    _miss_unless(f, f.call("PyDict_Size", I64, [thing]).eq(word(f, code, 2)))
-    f.ret(f.const(3, I64))
-
-
-def _emit_item(module: Module) -> None:
-    """A comparison of keys can fail in Python code, but then the slow path finds out."""
-    f, _, frame, code = _instruction(module, Take.ITEM)
-    key = pointer(f, code, 2)
-    value = f.call("PyDict_GetItemWithError", PTR, [_object(f, frame, code), key])
-    _miss_unless(f, value.ne(0))
-    put(f, keep(f, value), frame, word(f, code, 3))
-    f.ret(f.const(4, I64))
+    _miss_unless(f, f.call("PyDict_Size", I64, [thing]).eq(length))
+    place, key, value = f.variable(0, I64), f.variable(0, PTR), f.variable(0, PTR)
+    with f.range(0, length) as i:
+        outs = [place.pointer, key.pointer, value.pointer]
+        _miss_unless(f, f.call("PyDict_Next", I32, [thing, *outs]).ne(0))
+        put(f, keep(f, value.get()), frame, f.load(f.element(code, I64, i * 2 + 4), I64))
+        expected = f.load(f.element(code, I64, i * 2 + 3), PTR)
+        with f.when(key.get().ne(expected)):
+            values = [key.get(), expected, f.const(EQUAL, I32)]
+            _miss_unless(f, f.call("PyObject_RichCompareBool", I32, values).eq(1))
+    f.ret(length * 2 + 3)
 
 
 def _emit_scalar(module: Module) -> None:
