@@ -18,6 +18,7 @@ from weft.compiler.ir.edit import (
     with_operands,
     with_region,
 )
+from weft.compiler.ir.empty import empty_results
 from weft.compiler.ir.graph import Graph, Op, Region, Value
 from weft.compiler.ir.opdef import Trait
 from weft.compiler.loops.fuse_bias_gradient import Rule, fuse_bias_gradients
@@ -62,7 +63,9 @@ def _specialised(region: Region, rule: Rule) -> Region:
             regions = tuple([_specialised(inner, rule) for inner in op.regions])
             seen = op if regions == op.regions else with_operands(op, op.operands, regions)
             editor.builder.location = op.location
-            replacement = rule(seen, editor) if op.definition in ROOTS else None
+            replacement: Sequence[Value] | None = empty_results(op)
+            if replacement is None and op.definition in ROOTS:
+                replacement = rule(seen, editor)
             if replacement is not None:
                 editor.replace(op, replacement)
                 is_changed = True

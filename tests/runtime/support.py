@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import functools
 import os
 import subprocess
@@ -124,11 +125,17 @@ def view(place: int, like: NDArray) -> NDArray:
 @contextlib.contextmanager
 def no_leak_of(*things: Any) -> Iterator[None]:
     """What happens inside, a hundred times or more, leaves the reference counts as they were. A few
-    of None and the like belong to the machinery of the test.
+    of None and the like belong to the machinery of the test; what other tests left in cycles, which
+    may hold many, is collected before.
     """
-    before = [sys.getrefcount(thing) for thing in things]
-    yield
-    after = [sys.getrefcount(thing) for thing in things]
+    gc.collect()
+    gc.disable()
+    try:
+        before = [sys.getrefcount(thing) for thing in things]
+        yield
+        after = [sys.getrefcount(thing) for thing in things]
+    finally:
+        gc.enable()
     assert np.abs(np.subtract(after, before)).max() < 50, (before, after)
 
 

@@ -58,6 +58,7 @@ _NAMES_AS_TEXT: Final = frozenset(
     "getattr hasattr vars dir attrgetter methodcaller format format_map __dict__ "
     "__getattribute__".split()
 )
+_RULES: Final = ("rule", "forward", "backward")  # of custom derivatives, which can be set again
 _NAMES_COMPUTED: Final = ("globals", "eval", "exec")
 
 
@@ -97,6 +98,13 @@ class Dependencies(Attributes):
                     self._found_attribute(value, name, part, what)
                 else:
                     self._value(part, f"{what}.{name}")
+
+    def _weft_object(self, value: Any, what: str) -> bool:
+        for name in _RULES:
+            rule = dict_of(value).get(name)
+            if rule is not None:
+                self._place(Attribute(f"{plain(what)}.{name}", value, name, rule))
+        return super()._weft_object(value, what)
 
     def _method(self, value: types.MethodType, what: str) -> None:
         self._text("method")

@@ -56,12 +56,9 @@ def is_data_descriptor(found: Any) -> bool:
 
 def has_own_getattribute(value: Any) -> bool:
     """Whether asking an object for an attribute runs code of the user."""
-    return in_class(type(value), "__getattribute__") is not _PLAIN.get(
-        issubclass(type(value), type), object.__getattribute__
-    ) and not issubclass(type(value), types.ModuleType | type)
-
-
-_PLAIN: Final = {True: type.__getattribute__, False: object.__getattribute__}
+    if issubclass(type(value), types.ModuleType | type):
+        return False
+    return any("__getattribute__" in vars(kind) for kind in users_classes(value))
 
 
 def is_read_whole(value: Any) -> bool:

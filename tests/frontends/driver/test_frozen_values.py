@@ -471,6 +471,123 @@ HARMLESS = {
     "iterator of its own": "def f(x): return x * next(iter([2.0]))",
     "name of a module": "import time as clock\ndef f(x): return x",
 }
+CHANGES |= {
+    "a name that the guard uses": (
+        "check = guarded = 1.0\ndef f(x): return x * check",
+        "check = 2.0",
+    ),
+    "names like the guard's": (
+        "weft_stub = weft_0 = 1.0\ndef f(x): return x * weft_stub * weft_0",
+        "weft_stub = weft_0 = 2.0",
+    ),
+    "set in another order": (
+        "S = set()\nS.add(8)\nS.add(0)\ndef f(x): return x * (next(iter(S)) + 1)",
+        "S.clear()\nS.add(0)\nS.add(8)",
+    ),
+    "sign of zero in a set": (
+        "S = {0.0}\ndef f(x): return np.copysign(x, next(iter(S)))",
+        "S.clear()\nS.add(-0.0)",
+    ),
+    "key of another kind": (
+        "D = {1: 2.0}\ndef f(x): return x / (2 if next(iter(D)) is True else 3)",
+        "D = {True: 2.0}",
+    ),
+    "namespace": (
+        "N = types.SimpleNamespace(k=None, w=[1.0])\ndef f(x): return x * (N.k or N.w[0])",
+        "N.w[0] = 2.0",
+    ),
+    "attribute that a namespace gets": (
+        "N = types.SimpleNamespace()\ndef f(x): return x * getattr(N, 'k', 1.0)",
+        "N.k = 2.0",
+    ),
+    "container of the standard library": (
+        "D = collections.UserDict(k=1.0)\ndef f(x): return x * D['k']",
+        "D['k'] = 2.0",
+    ),
+    "property behind super": (
+        "class B:\n  _k = 1.0\n  @property\n  def k(self): return self._k\n"
+        "class C(B):\n  @property\n  def k(self): return super().k\nc = C()\n"
+        "def f(x): return x * c.k",
+        "B._k = 2.0",
+    ),
+    "attribute behind super": (
+        "class B: k = 1.0\nclass C(B):\n  k = 5.0\n  def m(self): return super().k\nc = C()\n"
+        "def f(x): return x * c.m()",
+        "B.k = 2.0",
+    ),
+    "initialiser behind super": (
+        "K = 1.0\nclass B:\n  def __init__(self): self.k = K\n"
+        "class C(B):\n  def __init__(self): super().__init__()\ndef f(x): return x * C().k",
+        "K = 2.0",
+    ),
+    "class behind an instance": (
+        "class C: k = 1.0\nc = C()\nc.k = 5.0\ndef f(x): return x * type(c).k",
+        "C.k = 2.0",
+    ),
+    "attribute that comes later": (
+        "class C: pass\nc = C()\ndef f(x):\n  try: return x * c.k\n"
+        "  except AttributeError: return x",
+        "c.k = 2.0",
+    ),
+    "attribute in the way of __getattr__": (
+        "class C:\n  def __getattr__(self, n): return 1.0\nc = C()\ndef f(x): return x * c.k",
+        "c.k = 2.0",
+    ),
+    "another descriptor": (
+        "class K:\n  def __init__(self, v): self.v = v\n  def __get__(self, o, t): return self.v\n"
+        "class C: k = K(1.0)\nc = C()\ndef f(x): return x * c.k",
+        "C.k = K(2.0)",
+    ),
+    "metaclass": (
+        "class M(type): k = 1.0\nclass C(metaclass=M): pass\ndef f(x): return x * C.k",
+        "M.k = 2.0",
+    ),
+    "member of an enum by name": (
+        "class E(enum.Enum):\n  A = 1\n  B = 2\nE.A.k = 1.0\ndef f(x): return x * E['A'].k",
+        "E.A.k = 2.0",
+    ),
+    "subclass of a number": (
+        "class N(float): k = 1.0\nn = N(3.0)\ndef f(x): return x * n.k",
+        "N.k = 2.0",
+    ),
+    "subclass of an array": (
+        "class A(np.ndarray): k = 1.0\na = np.ones(4).view(A)\ndef f(x): return x * a.k",
+        "A.k = 2.0",
+    ),
+    "equality": (
+        "class C:\n  def __init__(self, k): self.k = k\n"
+        "  def __eq__(self, o): return self.k == o.k\n"
+        "a, b = C(1), C(1)\ndef f(x): return x * (1.0 if a == b else 2.0)",
+        "a.k = 3",
+    ),
+    "dataclass with slots": (
+        "@dataclasses.dataclass(slots=True)\nclass D:\n  k: float = 1.0\nd = D()\n"
+        "def f(x): return x * dataclasses.astuple(d)[0]",
+        "d.k = 2.0",
+    ),
+    "made by __new__": (
+        "K = 1.0\nclass C:\n  def __new__(cls):\n    o = object.__new__(cls)\n    o.k = K\n"
+        "    return o\ndef f(x): return x * C().k",
+        "K = 2.0",
+    ),
+    "sign of NaN": ("K = np.float64('nan')\ndef f(x): return np.copysign(x, K)", "K = -K"),
+    "bound method of a builtin": (
+        "get = {'a': 1.0}.get\ndef f(x): return x * get('a')",
+        "get = {'a': 2.0}.get",
+    ),
+    "builtin by another name": (
+        "class C: pass\nc = C()\nc.k = 1.0\nga = getattr\ndef f(x): return x * ga(c, 'k')",
+        "c.k = 2.0",
+    ),
+    "class without a module": (
+        "N = {}\nexec('class C: k = 1.0', N)\nC = N['C']\ndef f(x): return x * C.k",
+        "C.k = 2.0",
+    ),
+    "sparse array in coordinates": (
+        "import scipy.sparse\nS = scipy.sparse.coo_array(np.eye(4))\ndef f(x): return S @ x",
+        "S.coords[0][3] = 0",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", HARMLESS)
@@ -753,3 +870,65 @@ def test_objects_that_cannot_be_looked_at_are_left_alone() -> None:
 def test_check_says_what_it_can_be() -> None:
     with pytest.raises(wf.ArgumentError, match="check is 'always'; it can be strict, warn, off"):
         wf.jit(lambda x: x, check="always")
+
+
+def test_the_order_of_keywords_and_keys_is_seen() -> None:
+    def applied(x: Any, **steps: Any) -> Any:
+        for name, number in steps.items():
+            x = x * number if name == "times" else x + number
+        return x
+
+    f, x = wf.jit(applied), np.ones(3)
+    g = wf.jit(lambda parts: np.stack(list(parts.values())))
+    h = wf.jit(lambda parts: {name: part * 2 for name, part in parts.items()})
+    ahead, behind = {"b": x, "a": 2 * x}, {"a": 2 * x, "b": x}
+    for _ in range(3):
+        assert f(x, times=2.0, plus=1.0)[0] == 3.0 and f(x, plus=1.0, times=2.0)[0] == 4.0
+        assert g(ahead)[0, 0] == 1.0 and g(behind)[0, 0] == 2.0
+        assert list(h(ahead)) == ["b", "a"] and list(h(behind)) == ["a", "b"]
+        nested = [wf.jit(lambda t: next(iter(t[0].values())))([each]) for each in (ahead, behind)]
+        assert nested[0][0] == 1.0 and nested[1][0] == 2.0
+    assert "another order" in g.why_retraced()
+
+
+def test_named_arguments_in_any_order_are_one_version() -> None:
+    f, x = wf.jit(lambda x, a, b: x * a + b), np.ones(3)
+    assert f(x, a=2.0, b=1.0)[0] == f(x, b=1.0, a=2.0)[0] == 3.0
+    assert f.why_retraced().count("\n") == 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    name: str
+    scale: float = dataclasses.field(compare=False, default=1.0)
+
+
+def test_equal_static_arguments_may_hold_other_values() -> None:
+    f, x = wf.jit(lambda x, s: x * s.scale, static_argnums=1), np.ones(2)
+    for scale in (1.0, 2.0, 1.0, 2.0):
+        assert f(x, Settings("a", scale))[0] == scale
+    assert f.why_retraced().count("\n") == 1
+    g = wf.jit(lambda x, s: np.copysign(x, next(iter(s))), static_argnums=1)
+    assert g(x, frozenset([0.0]))[0] == 1.0 and g(x, frozenset([-0.0]))[0] == -1.0
+
+
+def test_a_derivative_that_is_defined_again_is_seen() -> None:
+    @wf.custom_jvp
+    def g(x: Any) -> Any:
+        return x * 1.0
+
+    g.defjvp(lambda primals, tangents: (g(*primals), tangents[0] * 1.0))
+    slope = wf.jit(wf.grad(lambda x: np.sum(g(x))))
+    assert slope(np.ones(2))[0] == 1.0
+    g.defjvp(lambda primals, tangents: (g(*primals), tangents[0] * 2.0))
+    assert slope(np.ones(2))[0] == 2.0
+
+
+def test_fields_hide_no_other_attributes() -> None:
+    particle = Particle(np.ones(2))
+    particle.mass = 3.0
+    with pytest.raises(wf.ArgumentError, match="Particle has an attribute mass that is no field"):
+        wf.jit(lambda p: p.energy())(particle)
+    particle = Particle(np.ones(2))
+    particle.__dict__["memo"] = 3.0  # which the function cannot see
+    assert wf.jit(lambda p: p.energy())(particle) == 2.0
