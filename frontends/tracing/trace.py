@@ -302,8 +302,9 @@ class Tracer:
                 f"{self._owner} is written to in place, which would change the caller's array; "
                 f"write {spelling}"
             )
-        if self._view is not None and self._root is None:
-            raise OuterWrite(self._view.base._family(), spelling)
+        own = self._family()
+        if own._view is not None:  # a view of an array of another trace
+            raise OuterWrite(own._view.base._family(), spelling)
         if self.home is not active.get():
             raise OuterWrite(self._family(), spelling)
         if self._family().forked:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import gc
 import functools
+import gc
 import os
 import subprocess
 import sys
