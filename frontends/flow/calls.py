@@ -16,6 +16,7 @@ from weft.compiler.ir import dtypes
 from weft.compiler.ir.graph import Constant
 from weft.frontends.flow import libraries
 from weft.frontends.flow.iteration import Enumerated, TracedRange, Zipped
+from weft.frontends.flow.kinship import element
 from weft.frontends.flow.logic import and_, or_
 from weft.frontends.flow.parts import adopted, is_array, is_traced, require_defined, truth
 from weft.frontends.flow.saved import require_free, require_no_draw
@@ -147,7 +148,7 @@ def item(container: Any, key: Any) -> Any:
         value = core.lift(container)
         return trace.make_tracer(trace, value, owner="a part of a NumPy array")[key]  # type: ignore[index]
     if isinstance(container, list | tuple) and container and isinstance(key, Tracer):
-        return BY_NUMPY[np.stack](container)[key]
+        return element(container, key)
     return container[key]
 
 

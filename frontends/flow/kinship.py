@@ -7,17 +7,21 @@ writes to one are seen through the other there, as in Python.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
+
+import numpy as np
 
 from weft.compiler.ir.dtypes import bool_
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import ArrayType
+from weft.compiler.ops.logic import eq, or_
 from weft.compiler.record import record
 from weft.frontends.flow.parts import TracedPart
 from weft.frontends.flow.variables import VariableLeaf
+from weft.frontends.numpy.functions.namespace import BY_NUMPY
 from weft.frontends.tracing import core
 from weft.frontends.tracing.alias import Conditions
-from weft.frontends.tracing.trace import Trace, Tracer, TracerView
+from weft.frontends.tracing.trace import Trace, Tracer, TracerView, current_trace
 
 _BOOL: Final = ArrayType(bool_)
 _Base: TypeAlias = "Tracer | int"
@@ -160,6 +164,27 @@ class Kinship:
             seen |= further
             queue += further
         return end in seen
+
+
+def element(items: Sequence[Any], place: Tracer) -> Tracer:
+    """`items[place]`: one of several arrays, which a write to it is seen by."""
+    trace = current_trace()
+    value = BY_NUMPY[np.stack](items)[place].value
+    arrays = [item for item in items if isinstance(item, Tracer) and item.type.shape]
+    if not value.type.shape:
+        return core.wrap(value)
+    is_foreign = len(arrays) < len(items) or any(item.type != value.type for item in arrays)
+    owner = "an array from a list of arrays of several kinds"
+    made = trace.make_tracer(trace, value, owner=owner if is_foreign else "")
+    for number, item in enumerate(items):
+        if isinstance(item, Tracer) and item.type == value.type:
+            spots = number, number - len(items)
+            here = [eq(place.value, core.lift(spot, place.type.dtype)) for spot in spots]
+            is_chosen = core.wrap(or_(*here))
+            for memory, conditions, path in _origins(item):
+                known = None if conditions is None else ((is_chosen, True), *conditions)
+                made.add_alias(memory, known, path)
+    return made
 
 
 def _memory_of(leaf: VariableLeaf, type: ArrayType) -> Tracer | None:

@@ -288,8 +288,12 @@ class TracedArray(Viewed):
 
     # --- methods that are not functions of the same name ---
 
-    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", **_: Any) -> Any:
+    def astype(
+        self, dtype: Any, order: str = "K", casting: str = "unsafe", copy: bool = True, **_: Any
+    ) -> Any:
         """As `numpy.ndarray.astype`."""
+        if not copy and located(as_dtype, dtype) is self.type.dtype:
+            return self
         return current_trace().wrap(core.cast(core.lift(self), located(as_dtype, dtype)))
 
     def copy(self, order: str = "C") -> Any:
@@ -356,10 +360,12 @@ class TracedArray(Viewed):
         if base is not None and name in views.FUNCTIONS:
             view_by = functools.partial(base.view_by, ours, name)
             return _call_in_place_of_numpy(view_by, (args[1:], kwargs), {})
+        if name == "einsum" and views.is_of_one(args, kwargs):
+            return _call_in_place_of_numpy(views.einsum_by, (args[1], ours, args[0]), {})
         result = _call_in_place_of_numpy(ours, args, kwargs)
-        if base is not None and name in _IN_PLACE:
+        if base is not None and (name in _IN_PLACE or views.keeps_array(name, args, kwargs)):
             base.assign(result.value, f"x = weft.numpy.{name}(x, ...)")
-            return None
+            return None if name in _IN_PLACE else base
         return result
 
     # --- what needs the value, which is not known ---

@@ -31,11 +31,16 @@ _RESHAPES: Final = frozenset(
 )
 _FLIPS: Final = frozenset(("flip", "fliplr", "flipud"))  # which undo themselves
 _SPLITS: Final = frozenset(("split", "array_split", "hsplit", "vsplit", "dsplit", "unstack"))
-_READ_ONLY: Final = frozenset(("broadcast_to", "diagonal"))
+_READ_ONLY: Final = frozenset(("broadcast_to", "diagonal", "diag", "sliding_window_view"))
 """NumPy functions whose results follow writes to the array, but are not written to."""
 
 FUNCTIONS: Final = frozenset(
-    _PERMUTATIONS | _RESHAPES | _FLIPS | _SPLITS | _READ_ONLY | {"rot90", "ravel", "real", "imag"}
+    _PERMUTATIONS
+    | _RESHAPES
+    | _FLIPS
+    | _SPLITS
+    | _READ_ONLY
+    | {"rot90", "ravel", "real", "imag", "broadcast_arrays"}
 )
 """NumPy functions that return views of their first argument."""
 
@@ -170,6 +175,11 @@ class Viewed(Tracer):
         if name == "ravel":
             return self.ravel(*args, **kwargs)
         result = located(function, self, *args, **kwargs)
+        if name == "diag" and self.type.rank != 2:
+            return result
+        if name == "broadcast_arrays":
+            pairs = zip((self, *args), result, strict=True)
+            return tuple([a._stretched(r) if isinstance(a, Viewed) else r for a, r in pairs])
         if name in _PERMUTATIONS:
             return self._permuted_view(result.value)
         if name in _RESHAPES and isinstance(result, tuple):
@@ -188,7 +198,17 @@ class Viewed(Tracer):
             lambda base: function(core.wrap(base), *args, **kwargs).value,
             None if undo is None else lambda _, new: undo(core.wrap(new)).value,
             result.value,
-            like=lambda array: getattr(np, name)(array, *args, **kwargs),
+            like=lambda array: _numpys(name)(array, *args, **kwargs),
+        )
+
+    def _stretched(self, result: Tracer) -> Any:
+        """The view that this array broadcast to a shape is."""
+        shape: Any = result.type.shape
+        return self._view_of(
+            lambda base: core.broadcast_value(base, shape),
+            None,
+            result.value,
+            like=lambda array: np.broadcast_to(array, shape),
         )
 
     def _permuted_view(self, value: Value) -> Any:
@@ -248,6 +268,42 @@ class Viewed(Tracer):
             put, certain = None, False  # a view of a rank-0 array, a copy of a scalar
         view = TracerView(self, get, put, certain, like)
         return trace.make_tracer(trace, value, weak=weak, view=view, owner=self._owner)
+
+
+def _numpys(name: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = getattr(np, name, None) or getattr(np.lib.stride_tricks, name)
+    return found
+
+
+def is_of_one(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether arguments of `einsum` are labels and one array, of which no axis is summed over: then
+    the result is a view.
+    """
+    if len(args) != 2 or kwargs or not isinstance(args[0], str) or not isinstance(args[1], Viewed):
+        return False
+    before, arrow, after = args[0].replace(" ", "").partition("->")
+    return bool(arrow) and set(before) <= set(after)
+
+
+def einsum_by(array: Viewed, function: Callable[..., Any], labels: str) -> Any:
+    """`numpy.einsum` of one array, as a view of it; a diagonal is not written to."""
+    before, _, after = labels.replace(" ", "").partition("->")
+    is_permutation = len(set(before)) == len(before)
+
+    def back(_: Value, new: Value) -> Value:
+        undone: Value = function(f"{after}->{before}", core.wrap(new)).value
+        return undone
+
+    return array._view_of(
+        lambda base: function(labels, core.wrap(base)).value,
+        back if is_permutation else None,
+        like=lambda known: np.einsum(labels, known),
+    )
+
+
+def keeps_array(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a function was told to write to its argument."""
+    return name == "nan_to_num" and not (args[1] if len(args) > 1 else kwargs.get("copy", True))
 
 
 def _split_axis(name: str, rank: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:

@@ -42,6 +42,9 @@ VIEWED = (
     "w = {t}[{slice}]\nw += {x}",
     "w = {t}[::-1]\nw[0] = {lit}",
     "w = {t}[1:]\nw *= 2\n{t}[0] = 3",
+    "w = {t}[{i} % {size}]\nw += {lit}",
+    "w = [{t} * 2, {t}][{i} % 2]\nw[...] = {lit}",
+    "w = {t}.T\nv = w[::-1]\nv[0] = {lit}",
 )
 CONVERTED = (
     "if np.sum({f}) > {lit}:\n    {w} = {0} * 2\nelse:\n    {w} = {0} - 1",
@@ -75,6 +78,8 @@ def flow_statement(draft: Draft) -> list[str] | None:
         filling.subject, filling.array = target, draft.values[target]
         if ".at(" in template and filling.array.dtype.kind == "b":
             return None  # numbers have no meaning for bools
+        if filling.array.dtype.kind == "u":
+            return None  # nor have negative floats for unsigned integers
     for slot, text in values.items():
         template = template.replace("{" + slot + "}", text)
     try:

@@ -26,7 +26,7 @@ ROUNDING = frozenset(
     "log2 log10 tanh sinh cosh arctan arcsin arccos arcsinh arctanh hypot logaddexp arctan2 power "
     "cbrt nanstd nanvar percentile quantile median convolve correlate einsum average mean nanmean "
     "normal uniform gradient trapezoid float_power erf expit gammaln sinc logit deg2rad rad2deg "
-    "degrees radians i0 unwrap polyval angle kron vander logspace linspace geomspace".split()
+    "cross degrees radians i0 unwrap polyval angle kron vander logspace linspace geomspace".split()
 )
 # Sums are rounded after every term: the more terms, the more each may be off.
 SUMS = frozenset(
@@ -42,8 +42,9 @@ class _Wrap(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        inside = name in ROUNDING
-        of_sums = name in SUMS or (name in ("reduce", "accumulate", "reduceat") and _adds(node))
+        of_ufunc = _ufunc(node) if name in ("reduce", "accumulate", "reduceat", "outer") else ""
+        inside = name in ROUNDING or of_ufunc in ROUNDING
+        of_sums = name in SUMS or of_ufunc in ("add", "multiply", "subtract")
         if inside or of_sums:
             change = "_term" if not inside else "_long_operand" if of_sums else "_operand"
             node.args = [_call(change, item) for item in node.args]
@@ -68,9 +69,10 @@ def _is_module(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in ("np", "wf", "special")
 
 
-def _adds(node: ast.Call) -> bool:
+def _ufunc(node: ast.Call) -> str:
+    """The ufunc of which a method is called."""
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None
-    return isinstance(owner, ast.Attribute) and owner.attr in ("add", "multiply", "subtract")
+    return owner.attr if isinstance(owner, ast.Attribute) else ""
 
 
 def _call(name: str, node: ast.expr) -> ast.expr:

@@ -345,6 +345,49 @@ def test_donated_view_leaves_its_base() -> None:
         np.testing.assert_array_equal(x, np.arange(6.0))
 
 
+VIEWS_OF_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "diag": lambda y: (np.diag(y), np.diag(y, 1)),
+    "broadcast_arrays": lambda y: np.broadcast_arrays(y[:, :1], y),
+    "sliding_window_view": lambda y: np.lib.stride_tricks.sliding_window_view(y, 2, axis=0),
+    "einsum of a diagonal": lambda y: np.einsum("ii->i", y),
+    "einsum of a transpose": lambda y: np.einsum("ij->ji", y),
+    "einsum of sums": lambda y: np.einsum("ij->i", y),
+    "astype": lambda y: (y.astype(y.dtype, copy=False), y.astype("f4", copy=False)),
+    "nan_to_num": lambda y: np.nan_to_num(y, copy=False),
+}
+
+
+@pytest.mark.parametrize("is_eager", [True, False], ids=["eager", "jit"])
+@pytest.mark.parametrize("name", VIEWS_OF_FUNCTIONS)
+def test_results_of_functions_see_writes_where_numpys_do(name: str, is_eager: bool) -> None:
+    def function(x: Any) -> Any:
+        y = x * 1.0
+        seen = VIEWS_OF_FUNCTIONS[name](y)
+        y[0, 0] = 9.0
+        y[1, 1:] += 3.0
+        return seen if isinstance(seen, tuple) else (seen,)
+
+    x = np.arange(9.0).reshape(3, 3)
+    made = function(wnp.asarray(x)) if is_eager else wf.jit(function)(x)
+    for one, other in zip(made, function(x), strict=True):
+        np.testing.assert_array_equal(np.asarray(one), other)
+
+
+def test_einsum_and_functions_without_copies_write_through() -> None:
+    def function(x: Any) -> Any:
+        y = x * 1.0
+        np.einsum("ij->ji", y)[0] = 1.0
+        y.astype(y.dtype, copy=False)[2] = 5.0
+        y[0, 0] = np.nan
+        np.nan_to_num(y, copy=False)[0, 1] = 7.0
+        return y
+
+    x = np.arange(9.0).reshape(3, 3)
+    expected = function(x)
+    np.testing.assert_array_equal(wf.jit(function)(x), expected)
+    np.testing.assert_array_equal(np.asarray(function(wnp.asarray(x))), expected)
+
+
 def test_a_row_at_a_place_that_was_computed_is_a_view() -> None:
     x = wnp.asarray(np.arange(6.0).reshape(3, 2))
     place = wnp.asarray([0, 1]).sum()

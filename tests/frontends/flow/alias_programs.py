@@ -749,3 +749,55 @@ def an_element_is_no_view(x, p, k):
     y += 1.0
     one += 5.0
     return y, one
+
+
+@program
+def an_array_from_a_list(x, p, k):
+    b = [x.copy(), x * 2.0, x * 3.0, x * 4.0]
+    b[k][0] = 1.0
+    d = b[k]
+    d += 1.0
+    b[0][1] = 7.0
+    return b[0], b[1], b[3], d
+
+
+@program
+def buffers_that_take_turns(x, p, k):
+    buffers = [x.copy(), np.zeros(4)]
+    for i in range(k):
+        source, target = buffers[i % 2], buffers[1 - i % 2]
+        target[:] = source * 0.5 + p
+    return buffers[0], buffers[1]
+
+
+@program
+def views_in_a_list(x, p, k):
+    y = x.copy()
+    rows = [y[0:1], y[1:2], y[2:3], y[3:]]
+    rows[k][0] = 4.0
+    y[0] *= 2.0
+    return y, rows[k]
+
+
+@program
+def a_tuple_by_a_helper(x, p, k):
+    pair = (x.copy(), x * 2.0)
+
+    def pick(i):
+        return pair[i]
+
+    pick(k % 2)[1:] *= 3.0
+    return pair[0], pair[1], pick(-1 - k % 2)
+
+
+@program
+def a_view_of_a_view_in_a_branch(x, p, k):
+    y = np.stack([x, x * 2.0, x * 3.0])
+    if p > 0:
+        z = y.T
+        w = z[::-1]
+        w[0] = 1.0
+    for i in range(k):
+        for row in y[:, 1:]:
+            row += i
+    return y
