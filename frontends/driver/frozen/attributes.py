@@ -99,6 +99,7 @@ class Attributes(Walk):
         self._may_miss = False  # code catches exceptions, as that there is no such attribute
         self._objects: list[tuple[Any, str, set[str]]] = []
         self._spot: impure.Spot | None = None
+        self._last_spot: impure.Spot | None = None  # in code that was walked over before
         self._is_bare = False
         self._is_followed = False
         self._is_fixed = False  # what is read next is data that a library has

@@ -115,6 +115,7 @@ class Dependencies(Attributes):
         """A native function, or a native method of an object, which is what matters."""
         owner = getattr(value, "__self__", None)
         self._text("native", value.__name__)
+        self._use(value)
         if owner is builtins and value.__name__ in _NAMES_COMPUTED:
             text = f"{plain(what)} is {value.__name__}(), which can read any variable"
             self._unguardable(text, is_common=False)
@@ -209,6 +210,8 @@ class Dependencies(Attributes):
 
     def _function(self, function: types.FunctionType, what: str) -> None:
         before, self._is_followed = self._is_followed, self._follows(function.__code__)
+        if self._is_followed:
+            self._last_spot = impure.Spot(function.__code__, 0)  # for its defaults
         super()._function(function, what)
         self._is_followed = before
 
@@ -253,6 +256,7 @@ class Dependencies(Attributes):
     ) -> None:
         before = self._spot, self._is_bare
         self._spot, self._is_bare = impure.Spot(code, load.place), load.is_bare
+        self._last_spot = self._spot
         if load.unknown is None:
             super()._load(load, code, names, modules, function)
         elif load.unknown == "IMPORT_NAME":
@@ -283,9 +287,10 @@ class Dependencies(Attributes):
 
     def _use(self, value: Any, rest: tuple[str, ...] = ()) -> None:
         """Note what is not computed from what was given: draws, clocks, files."""
-        if self._spot is None:
+        spot = self._spot or self._last_spot
+        if spot is None:
             return
-        use = impure.use_of(value, rest, self._spot, is_bare=self._is_bare)
+        use = impure.use_of(value, rest, spot, is_bare=self._is_bare)
         if use is not None:
             self.uses.append(use)
 

@@ -24,11 +24,17 @@ _CLOCK: Final = "was asked once, while the function was traced; pass the time as
 _WORLD: Final = "was read once, while the function was traced; pass what it gave as an argument"
 _FUNCTIONS: Final[dict[str, tuple[str, str]]] = {
     "time": (_CLOCK, "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns "
-             "process_time process_time_ns thread_time localtime gmtime strftime ctime asctime"),
+             "process_time process_time_ns thread_time thread_time_ns clock_gettime "
+             "clock_gettime_ns localtime gmtime strftime ctime asctime"),
     "uuid": (_DRAWS, "uuid1 uuid4"),
     "secrets": (_DRAWS, "choice randbelow randbits token_bytes token_hex token_urlsafe"),
-    "os": (_WORLD, "getenv getcwd listdir stat read"),
-    "posix": (_WORLD, "urandom getrandom getcwd listdir stat read getpid times"),
+    "os": (_WORLD, "getenv getcwd listdir scandir walk stat read"),
+    "posix": (_WORLD, "urandom getrandom getcwd listdir scandir stat lstat read getpid times"),
+    "genericpath": (_WORLD, "exists isfile isdir getsize getmtime"),
+    "posixpath": (_WORLD, "expandvars expanduser"),
+    "glob": (_WORLD, "glob iglob"),
+    "gzip": (_WORLD, "open"),
+    "linecache": (_WORLD, "getline getlines"),
     "io": (_WORLD, "open"),
     "_io": (_WORLD, "open"),
     "builtins": (_WORLD, "open input"),
@@ -41,7 +47,7 @@ _NAMES: Final = {
 # Made without a seed, these take one from the system.
 _UNSEEDED: Final = frozenset("default_rng RandomState Random SeedSequence SystemRandom".split())
 _OF_DATES: Final = frozenset(("now", "utcnow", "today"))
-METHODS: Final = frozenset(("read_text", "read_bytes"))
+METHODS: Final = frozenset("read_text read_bytes open exists is_file is_dir stat iterdir".split())
 """Methods of paths that read files."""
 
 

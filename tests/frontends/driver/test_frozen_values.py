@@ -371,6 +371,16 @@ FROZEN: dict[str, tuple[str, str]] = {
     "variable of the environment": (
         "def f(x): return x + len(os.getenv('HOME', ''))", "os.getenv was read once"),
     "file": ("def f(x):\n  with open(FILE) as t: return x + float(t.read())", "open was read once"),
+    "clock of an object": (
+        "class C:\n  def __init__(self): self.now = time.perf_counter\nc = C()\n"
+        "def f(x): return x + c.now()",
+        "was asked once",
+    ),
+    "clock as a default": ("def f(x, clock=time.time): return x + clock()", "was asked once"),
+    "whether there is a file": (
+        "def f(x): return x * (2 if os.path.exists(FILE) else 1)", "exists was read once"),
+    "whether there is a path": (
+        "def f(x): return x * (2 if pathlib.Path(FILE).exists() else 1)", "exists was read once"),
     "path": ("def f(x): return x + float(pathlib.Path(FILE).read_text())", "read_text was read"),
     "file of arrays": ("def f(x): return x + np.loadtxt(FILE)", "np.loadtxt was read once"),
     "iterator": ("I = iter([1.0, 2.0])\ndef f(x): return x + next(I)", "list_iterator"),
