@@ -243,6 +243,15 @@ ATTEMPTS = {
     "complex number": "K = complex(V, 0)\ndef f(x): return x * K.real",
     "sign of zero": "K = 0.0 * (1.5 - V)\ndef f(x): return np.copysign(x, K)",
     "kind of a number": "K = 1 if V == 1.0 else True\ndef f(x): return x * (2 if K is True else 1)",
+    "exception of a namespace without a name": """
+        N = {{}}
+        exec('class Stop(Exception):\\n  def __init__(self, a): self.real = a * {V}', N)
+        Stop = N['Stop']
+        def f(x):
+            try: raise Stop(3.0)
+            except Stop as e: return x * e.real
+    """,
+    "how arrays are printed": "A = np.array([1 / 3])\ndef f(x): return x * len(str(A))",
     "order of a dict": (
         "K = dict([('a', 1.0), ('b', 2.0)][:: 1 if V == 1.0 else -1])\n"
         "def f(x): return x * next(iter(K.values()))"
@@ -296,6 +305,7 @@ def set_state(name: str, value: float, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(*changes[name])
     patch.setenv("WEFT_TEST_K", str(value))
     np.seterr(divide="raise" if is_second else "ignore")
+    np.set_printoptions(precision=3 if is_second else 8)
 
 
 @pytest.mark.filterwarnings("ignore::weft.FrozenValueWarning")
@@ -306,7 +316,7 @@ def test_second_module_gets_its_own_result(name: str, disk: Cache, tmp_path: Pat
     for value in (1.0, 2.0, 2.0):
         source = textwrap.dedent(ATTEMPTS[name]).format(V=value)
         names, plain = namespace(value, tmp_path), namespace(value, tmp_path)
-        with pytest.MonkeyPatch.context() as patch, np.errstate():
+        with pytest.MonkeyPatch.context() as patch, np.errstate(), np.printoptions():
             set_state(name, value, patch)
             for each in (names, plain):
                 exec(compile(source, "<string>", "exec", dont_inherit=True), each)
