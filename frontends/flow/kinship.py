@@ -173,8 +173,14 @@ def element(items: Sequence[Any], place: Tracer) -> Tracer:
     arrays = [item for item in items if isinstance(item, Tracer) and item.type.shape]
     if not value.type.shape:
         return core.wrap(value)
-    is_foreign = len(arrays) < len(items) or any(item.type != value.type for item in arrays)
-    owner = "an array from a list of arrays of several kinds"
+    kinds = dict.fromkeys([core.lift(item).type.dtype for item in items])
+    if len(kinds) > 1:
+        raise core.trace_error(
+            f"the arrays in a list are of {' and '.join(map(str, kinds))}, so that of the one at a "
+            "traced place is not known; make them agree with .astype(...)"
+        )
+    is_foreign = len(arrays) < len(items)
+    owner = "an array from a list that holds others than arrays of the trace"
     made = trace.make_tracer(trace, value, owner=owner if is_foreign else "")
     for number, item in enumerate(items):
         if isinstance(item, Tracer) and item.type == value.type:

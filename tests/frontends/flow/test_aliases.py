@@ -76,3 +76,11 @@ def test_a_row_of_a_numpy_array_is_not_written_to() -> None:
 
     with pytest.raises(TraceError, match="a part of a NumPy array is written to in place"):
         wf.jit(function, control_flow=True)(1)
+
+
+def test_arrays_of_several_dtypes_are_not_picked_at_a_traced_place() -> None:
+    def function(x: Any, k: Any) -> Any:
+        return [x, x.astype("f4")][k]
+
+    with pytest.raises(TraceError, match="of f64 and f32, so that of the one at a traced place"):
+        wf.jit(function, control_flow=True)(X, 1)
