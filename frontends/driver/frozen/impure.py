@@ -146,6 +146,7 @@ class Observation:
     def running(self) -> Iterator[None]:
         """Observe what happens inside."""
         before = [_state(generator) for generator, _, _ in self._generators]
+        process = os.getpid()
         old = sys.getprofile()
         if self._uses and old is None:
             sys.setprofile(self._event)
@@ -155,7 +156,7 @@ class Observation:
             if self._uses and old is None:
                 sys.setprofile(None)
         for (generator, what, spot), state in zip(self._generators, before, strict=True):
-            if _state(generator) != state:
+            if _state(generator) != state and os.getpid() == process:  # forks seed it anew
                 self._found(what, _DRAWS, spot)
         for use in self._uses:
             if old is not None or self._was_called(use):
