@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from weft.compiler.ir.dtypes import bool_
+from weft.compiler.ir.dtypes import bool_, i64
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops.logic import eq, or_
@@ -182,10 +182,11 @@ def element(items: Sequence[Any], place: Tracer) -> Tracer:
     is_foreign = len(arrays) < len(items)
     owner = "an array from a list that holds others than arrays of the trace"
     made = trace.make_tracer(trace, value, owner=owner if is_foreign else "")
+    position = core.cast(place.value, i64)
     for number, item in enumerate(items):
         if isinstance(item, Tracer) and item.type == value.type:
             spots = number, number - len(items)
-            here = [eq(place.value, core.lift(spot, place.type.dtype)) for spot in spots]
+            here = [eq(position, core.lift(spot, i64)) for spot in spots]
             is_chosen = core.wrap(or_(*here))
             for memory, conditions, path in _origins(item):
                 known = None if conditions is None else ((is_chosen, True), *conditions)

@@ -32,7 +32,7 @@ MAY_REFUSE = ("eager", "vmap", "symbolic")
 REFUSED = re.compile(
     r"needs the value of|which is only known when|is a NumPy array that the trace cannot write to"
     r"|has no elements to|where this condition holds and|carry . enters as"
-    r"|the mask has shape \([^)]*\b0\b"
+    r"|the arrays in a list are of|the mask has shape \([^)]*\b0\b"
 )
 
 

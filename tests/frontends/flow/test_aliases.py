@@ -84,3 +84,16 @@ def test_arrays_of_several_dtypes_are_not_picked_at_a_traced_place() -> None:
 
     with pytest.raises(TraceError, match="of f64 and f32, so that of the one at a traced place"):
         wf.jit(function, control_flow=True)(X, 1)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u8", "i1", "i8"])
+def test_places_of_any_integer_dtype_pick_an_array(dtype: str) -> None:
+    def function(x: Any, k: Any) -> Any:
+        both = [x.copy(), x * 2.0]
+        both[k][0] = 7.0
+        return both[0], both[1]
+
+    f = wf.jit(function, control_flow=True)
+    for place in np.arange(2, dtype=dtype):
+        for one, other in zip(f(X, place), function(X, place), strict=True):
+            np.testing.assert_array_equal(one, other)
