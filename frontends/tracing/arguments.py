@@ -80,6 +80,7 @@ class FunctionSignature:
         self.name = function_name(function)
         self.names = parameter_names(function)
         self.keywords = keyword_names(function)
+        self._parameters = frozenset((*self.names, *self.keywords))
         numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
         names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
         self._check_known(names, numbers)
@@ -126,13 +127,12 @@ class FunctionSignature:
 
     def has_order(self, names: Iterable[str]) -> bool:
         """Whether a function sees in which order it was given these keywords."""
-        parameters = {*self.names, *self.keywords}
-        return sum(name not in parameters for name in names) > 1
+        return sum(name not in self._parameters for name in names) > 1
 
     def _in_order(self, names: Iterable[str]) -> list[str]:
         """Names of keywords, those of parameters in an order of their own."""
-        parameters = {*self.names, *self.keywords}
-        return sorted(parameters.intersection(names)) + [n for n in names if n not in parameters]
+        known = sorted(self._parameters.intersection(names))
+        return known + [name for name in names if name not in self._parameters]
 
     def argument_name(self, number: int) -> str:
         return self.names[number] if number < len(self.names) else f"args.{number}"

@@ -63,10 +63,10 @@ class Walk:
         """The digest of all that was added."""
         return self._hash.hexdigest()
 
+    # --- what differs between walks ---------------------------------------------------------------
+
     def _too_deep(self, what: str) -> None:
         self._refuse(f"{what} is nested too deeply")
-
-    # --- what differs between walks ---------------------------------------------------------------
 
     def _refuse(self, reason: str) -> None:
         """There is something that the walk cannot look into."""

@@ -169,11 +169,11 @@ class Attributes(Walk):
         self._text("identity", id(value))
         if "__qualname__" in held:
             return  # a function by another name, such as NumPy's
-        if (kind.__module__, kind.__qualname__) in _HOLDERS:
+        is_holder = (kind.__module__, kind.__qualname__) in _HOLDERS
+        if is_holder:
             self._place(Keys(f"what {plain(what)} has", held, None, frozenset(held)))
         elif not held:
             self._unguardable(f"{plain(what)} is a {kind.__qualname__}", is_common=True)
-        is_holder = (kind.__module__, kind.__qualname__) in _HOLDERS
         for name, part in sorted(held.items(), key=str):
             if is_holder or issubclass(type(part), _READ_OF_LIBRARY_OBJECTS):
                 self._found_attribute(value, name, part, what)
@@ -207,9 +207,9 @@ class Attributes(Walk):
 
     def _follow_attributes(self) -> None:
         """Look into objects for the names that code has, until there are no new ones."""
-        known = -1
-        while known != len(self._names) + len(self._objects) + self._all_names:
-            known = len(self._names) + len(self._objects) + self._all_names
+        known: tuple[int, ...] = ()
+        while known != (now := self._extent()):
+            known = now
             for owner, what, done in self._objects:
                 there = dict_of(owner)
                 names = set(there) if self._all_names or is_read_whole(owner) else set()
@@ -221,6 +221,10 @@ class Attributes(Walk):
                     done.add(name)
                     self._attribute(owner, name, there.get(name, MISSING), what)
                     self._behind(owner, name, what)
+
+    def _extent(self) -> tuple[int, ...]:
+        """What grows while attributes are followed."""
+        return len(self._names), len(self._objects), self._all_names, self._may_miss
 
     def _keys_of(self, owner: Any, there: dict[str, Any], what: str) -> None:
         """Which attributes an object has, where code can go on without one."""

@@ -37,11 +37,6 @@ def room(tile: Tile, width: int, lines: V) -> V:
     return ((lines + (tile.lanes - 1)) & -tile.lanes) * width + overlap(tile, width)
 
 
-def most_room(tile: Tile, width: int, lines: int) -> int:
-    """The same for a number of lines that is known."""
-    return -(-lines // tile.lanes) * tile.lanes * width + overlap(tile, width)
-
-
 def overlap(tile: Tile, width: int) -> int:
     """The elements that the last line of a strip is written over its end."""
     return tile.lanes if width % tile.lanes else 0
