@@ -172,8 +172,10 @@ def install(mode: str) -> Heap:
     from weft.frontends.driver.cpu_program import CpuProgram
     from weft.runtime import program
     from weft.runtime.memory import Memory
+    from weft.runtime.python_api import keep_for_ever
 
     heap = Heap(mode)
+    keep_for_ever(heap)  # native code calls it for as long as the process lives
     _guard_library(heap)
     _guard_programs(heap)
     _guard_routines(heap)
