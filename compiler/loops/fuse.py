@@ -17,7 +17,6 @@ from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
 from weft.compiler.ir.index.affine import ZERO, Loop, Place, over
 from weft.compiler.ir.index.expression import Ref
 from weft.compiler.ir.index.references import references
-from weft.compiler.ir.lowering import Writes
 from weft.compiler.ir.walk import has_effect
 from weft.compiler.loops import maps
 from weft.compiler.loops.costs import is_free, own_cost
@@ -59,6 +58,7 @@ from weft.compiler.loops.reductions import (
     whole_place,
 )
 from weft.compiler.loops.siblings import Kind, ReductionIndex
+from weft.compiler.loops.updates import Update, is_small_part, meets, update_of
 from weft.compiler.record import record
 
 
@@ -105,6 +105,7 @@ class _Fuser:
         self.accesses: dict[Value, dict[FusionGroup, dict[Place, None]]] = {}
         self._order = DependencyOrder()
         self._array_users: dict[Value, list[Node]] = {}
+        self._updates: dict[Value, list[PiecewiseNode]] = {}  # that begin with an array
         self._weights = weights(region)
         self._siblings = ReductionIndex(lambda v: self._weights.get(v, 0) > LIMITS.repeated_cost)
         self._forced = {op.operands[0] for op in region.ops if _is_stored(op) is False}
@@ -115,11 +116,11 @@ class _Fuser:
         wanted = [r for r in op.results if r in self.needed or r in self.accesses]
         if not wanted and not has_effect(op):
             return
-        writes = op.definition.memory.writes
+        update = update_of(op, self._is_read)
         if op.definition.combiner is not None and not maps.has_map(op):
             self._place_reduction(op, op.results[0])
-        elif writes is not None and self._is_piecewise(op, writes):
-            self._write_pieces(op, op.results[0], writes)
+        elif update is not None and self._is_piecewise(op, update):
+            self._write_pieces(op, op.results[0], update)
         elif maps.has_map(op):
             for result in wanted:
                 self._place_map(op, result)
@@ -148,7 +149,7 @@ class _Fuser:
             self._alias(op, result)
         elif keeps_order and result in self.needed and self._is_row_major(op):
             self._alias(op, result)
-        elif result in self.needed:
+        elif result in self.needed or self._is_changed_meanwhile(op, result, groups):
             self._store(op, result, groups)
         elif is_free(op) and not (keeps_order and self._divides(op, groups)):
             self._inline_everywhere(op, result, groups)
@@ -160,6 +161,29 @@ class _Fuser:
             self._inline_everywhere(op, result, groups)
         else:
             self._store(op, result, groups)
+
+    def _is_changed_meanwhile(
+        self, op: Op, result: Result, groups: dict[FusionGroup, dict[Place, None]]
+    ) -> bool:
+        """Whether a small part is read from an array that an update changes, and would be read in
+        another step of the update or after it: the update could not be in place.
+        """
+        for array in map(view_base, op.operands):
+            updates = self._updates.get(array, ())
+            if (
+                updates
+                and is_small_part(result, array)
+                and any(
+                    self._order.precedes([update], home)
+                    if (home := self._outermost(group)) is not update
+                    else meets(result, array, group, places)
+                    for update in updates
+                    for group, places in groups.items()
+                )
+            ):
+                self._refuse(op, groups, "it is read from an array that is changed in place")
+                return True
+        return False
 
     def _is_row_major(self, op: Op) -> bool:
         """Whether the operand's elements lie in order, so that its array can be read as another."""
@@ -423,12 +447,13 @@ class _Fuser:
         self, op: Op, result: Result, kind: Kind, outer: tuple[Loop, ...]
     ) -> FusionGroup | None:
         """The first group that computes in part what a reduction needs, and can wait for it."""
-        body = self._reduced(op, result, outer, tuple(Loop(size) for size in kind[1]))
-        for group in self._siblings.candidates(kind, body):
+        inner = tuple(Loop(size) for size in kind[1])
+        body = self._reduced(op, result, outer, inner)
+        for group in self._siblings.candidates(kind, body, (*outer, *inner)):
             if len(group.entries) > LIMITS.entries // 2 or group.outer is None:
                 continue
             own = self._reduced(op, result, group.outer, group.reduce_loops[kind[1]])
-            if not self._would_wait_for_itself(result, group) and self._siblings.shares(own, group):
+            if self._siblings.shares(own, group) and not self._would_wait_for_itself(result, group):
                 return group
         return None
 
@@ -450,40 +475,36 @@ class _Fuser:
 
     # --- arrays that are written piece by piece ---
 
-    def _is_mostly_new(self, op: Op) -> bool:
-        """Whether a window covers half of its array or more: then one pass over all is best."""
-        whole, window = op.operands[0].type.size, op.operands[1].type.size
-        room = dims.upper(whole - 2 * window)
-        return room is not None and room <= 0
+    def _is_read(self, value: Value) -> bool:
+        """Whether something that was placed reads a value."""
+        return value in self.needed or value in self.accesses
 
-    def _is_piecewise(self, op: Op, writes: Writes) -> bool:
+    def _is_piecewise(self, op: Op, update: Update) -> bool:
         """Whether a result is written piece by piece, rather than element by element."""
         if not maps.has_map(op):
             return True
-        if writes.base is not None:
-            return not self._is_mostly_new(op)
+        if update.base is not None:
+            # Where half of an array or more is new, one pass over all is best.
+            return not is_at_most(update.base.type.size - 2 * update.written, 0)
         return op.results[0] in self.needed or len(op.operands) > 3
 
-    def _write_pieces(self, op: Op, result: Result, writes: Writes) -> None:
-        base = None if writes.base is None else op.operands[writes.base]
-        node = PiecewiseNode(result, [], base)
+    def _write_pieces(self, op: Op, result: Result, update: Update) -> None:
+        node = PiecewiseNode(result, [], update.base)
         self._add(node, [result])
-        kind = "set" if writes.combine is None else op.attributes[writes.combine]
-        for operand, target in writes.pieces(op):
-            loops = tuple(Loop(size) for size in operand.type.shape)
-            group = self._piece(node, op, operand, loops, target(over(loops)), kind)
-            group.in_order = writes.may_meet
-        if base is not None:
-            self.require_base(node, base)
+        for value, target in update.pieces:
+            loops = tuple(Loop(size) for size in value.type.shape)
+            group = self._piece(node, value, loops, target(over(loops)), update.kind)
+            group.in_order = update.meet
+        if update.base is not None:
+            self.require_base(node, update.base)
 
     def _piece(
         self,
         node: PiecewiseNode,
-        op: Op,
         source: Value,
         loops: tuple[Loop, ...],
         target: Place,
-        kind: str = "set",
+        kind: str,
     ) -> FusionGroup:
         group = FusionGroup(loops, is_piece=True)
         ref = Ref(source, over(loops))
@@ -509,6 +530,7 @@ class _Fuser:
             return
         self.needed.add(base)
         self._array_users.setdefault(base, []).append(node)
+        self._updates.setdefault(base, []).append(node)
         self._connect(base, node)
 
     # --- the graph of nodes ---

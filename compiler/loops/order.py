@@ -55,6 +55,7 @@ class _Waits:
         self.read: dict[Node, list[Value]] = {
             node: [fusion.resolve(value) for value in fusion.reads(node)] for node in self.nodes
         }
+        self._read_before_updates(fusion)
 
     def _after(self, source: Node, node: Node) -> None:
         self.readers[source][node] = None
@@ -65,6 +66,24 @@ class _Waits:
         effects.sort(key=self.first.__getitem__)
         for before, after in pairwise(effects):
             self._after(before, after)
+
+    def _read_before_updates(self, fusion: Fusion) -> None:
+        """An update comes after those that read what it begins with, where the order of the program
+        has them before it: it can be in place then.
+        """
+        updates = [n for n in self.nodes if isinstance(n, PiecewiseNode) and n.base is not None]
+        if not updates:
+            return
+        rank = {node: number for number, node in enumerate(self.by_program())}
+        readers: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for value in dict.fromkeys(self.read[node]):
+                readers.setdefault(value, []).append(node)
+        for update in updates:
+            assert update.base is not None
+            for reader in readers.get(fusion.resolve(update.base), ()):
+                if rank[reader] < rank[update]:
+                    self._after(reader, update)
 
     def by_program(self) -> list[Node]:
         """Of the nodes that are ready, the first in program order."""

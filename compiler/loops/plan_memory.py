@@ -14,7 +14,8 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.alignment import aligned
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.graph import Constant, Op, Parameter, Region, Result, Value
-from weft.compiler.ir.index.affine import row_major, total
+from weft.compiler.ir.index.affine import are_apart, row_major, total
+from weft.compiler.ir.index.references import references
 from weft.compiler.loops.arena import Buffer, assign_offsets
 from weft.compiler.loops.estimates import bytes_of as bytes_of
 from weft.compiler.loops.fusion import Fusion
@@ -435,12 +436,31 @@ class _Planner:
         self.made.controls[op] = made
 
 
+def _leaves_alone(fusion: Fusion, node: PiecewiseNode, group: FusionGroup, value: Value) -> bool:
+    """Whether a piece reads nothing of an array but what its own steps write afterwards."""
+    if all(fusion.resolve(read) is not value for read in fusion.reads(group)):
+        return True
+    if len(node.groups) > 1 or value.type.shape != node.result.type.shape:
+        return False
+    (store,) = group.stores
+    reads = [ref for ref in fusion.leaves(group) if fusion.resolve(ref.value) is value]
+    return all(
+        ref.value.type.shape == value.type.shape and are_apart(ref.place, store.place, group.loops)
+        for ref in reads
+    ) and not any(
+        fusion.resolve(ref.value) is value
+        for index in store.place.indices
+        for _, extra in index.extras
+        for ref in references(extra)
+    )
+
+
 def _may_overwrite(fusion: Fusion, node: Node, value: Value, target: Value) -> bool:
     """Whether a node reads each element of an array before it writes the same place."""
     if isinstance(node, PiecewiseNode):
-        pieces = [v for group in node.groups for v in fusion.reads(group)]
-        held = {fusion.resolve(v) for v in pieces}
-        return node.base is not None and fusion.resolve(node.base) is value and value not in held
+        if node.base is None or fusion.resolve(node.base) is not value:
+            return False
+        return all(_leaves_alone(fusion, node, group, value) for group in node.groups)
     if not isinstance(node, FusionGroup) or node.in_order:
         return False
     reduces = any(isinstance(computed, Reduction) for computed in node.entries.values())

@@ -26,7 +26,12 @@ from weft.compiler.loops.parallel import steps_at_once
 from weft.compiler.loops.polling import polls_of
 from weft.compiler.loops.row_fusion import ConsumerChain, rows_name
 from weft.compiler.loops.vectorise import VectorPlan, vectorise
-from weft.compiler.loops.workspace import RoutineBytes, no_bytes, plan_workspace
+from weft.compiler.loops.workspace import (
+    RoutineBytes,
+    no_bytes,
+    number_bytes,
+    plan_workspace,
+)
 from weft.compiler.record import record
 
 
@@ -85,7 +90,8 @@ class Schedule:
     buffers and `stack_carries` the carries of loops that are on the stack; `chains` what runs row
     by row with a product, and `by_rows` how each such node is described; `parallel` how many steps
     of a loop a thread takes at a time. `workspace` has the bytes that nodes work in beside their
-    arrays, `workspace_bytes` those of the whole program. `polls` has the nodes after which it asks
+    arrays, `workspace_bytes` those of the whole program, and `number_bytes` what numbers take that
+    the stack has no room for. `polls` has the nodes after which it asks
     whether to stop, see `polling`.
     """
 
@@ -99,6 +105,7 @@ class Schedule:
     parallel: dict[Op, int] = field(default_factory=dict)
     workspace: dict[Node, Size] = field(default_factory=dict)
     workspace_bytes: Size = 0
+    number_bytes: int = 0
     polls: dict[Node, Size] = field(default_factory=dict)
 
 
@@ -116,6 +123,7 @@ def schedule(
     scheduler.region(plan, is_repeated=False)
     result = scheduler.schedule
     result.workspace, result.workspace_bytes = plan_workspace(plan, kernels, result, routine_bytes)
+    result.number_bytes = number_bytes(plan)
     result.polls = polls_of(plan, kernels, result)
     return result
 

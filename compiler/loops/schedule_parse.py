@@ -67,6 +67,8 @@ class ScheduleReader:
             schedule.parallel[op] = names.integer()
         elif reader.accept(r"workspace\b"):
             schedule.workspace_bytes = reader.read_size()
+        elif reader.accept(r"numbers\b"):
+            schedule.number_bytes = names.integer()
         else:
             self._node_line()
 

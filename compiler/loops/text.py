@@ -340,6 +340,8 @@ class _Writer:
             yield f"{names.nodes[node]} polls after {work}"
         if schedule.workspace_bytes != 0:
             yield f"workspace {schedule.workspace_bytes}"
+        if schedule.number_bytes:
+            yield f"numbers {schedule.number_bytes}"
 
     def _case(self, case: KernelCase) -> Iterator[str]:
         vectors = case.vectors

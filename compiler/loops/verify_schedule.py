@@ -14,7 +14,7 @@ from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.naming import groups_of
 from weft.compiler.loops.reduction_tiling import ReductionPlan
 from weft.compiler.loops.schedule import KernelCase, Schedule, TaskChain
-from weft.compiler.loops.workspace import kernel_memory, measured_symbols
+from weft.compiler.loops.workspace import kernel_memory, measured_symbols, number_bytes
 
 if TYPE_CHECKING:
     from weft.compiler.loops.program import LoopProgram
@@ -41,6 +41,8 @@ def verify_schedule(program: LoopProgram) -> None:
         _verify_chains(plan, schedule)
         _verify_controls(plan, schedule)
     _verify_workspace(program, program.plan, schedule)
+    if schedule.number_bytes != number_bytes(program.plan):
+        raise Fault(f"has {schedule.number_bytes} bytes for its numbers")
 
 
 def _verify_workspace(program: LoopProgram, plan: RegionPlan, schedule: Schedule) -> None:

@@ -20,7 +20,14 @@ from weft.compiler.ir.graph import Op
 from weft.compiler.ir.index.affine import Loop
 from weft.compiler.ir.index.expression import Ref
 from weft.compiler.loops.build_kernels import Kernels
-from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode, Reduction
+from weft.compiler.loops.group import (
+    FusionGroup,
+    Node,
+    OpaqueNode,
+    PiecewiseNode,
+    Reduction,
+    targets_of,
+)
 from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.reduction_tiling import ReductionPlan
@@ -35,6 +42,8 @@ if TYPE_CHECKING:
 THREADS: Final = "run.threads"  # the symbol of the number of threads of a run
 _THREADS: Final = dims.symbol(THREADS)
 _MEASURED: Final = "bytes."  # how symbols begin whose values routines find out
+NUMBER_BYTES: Final = 16  # of a number in memory, a complex one too
+MOST_NUMBERS: Final = 256  # of a program that has room for them on the stack
 PARTIAL_BYTES: Final = 24  # of the running result of a part: three numbers at most
 
 # What a target's routine for an op works in, whose operands have these strides, where so many
@@ -91,6 +100,20 @@ def plan_workspace(
     planner = _Planner(kernels, schedule, routine_bytes)
     total = planner.region(plan, _THREADS, frozenset())
     return planner.workspace, total
+
+
+def number_bytes(plan: RegionPlan) -> int:
+    """The memory for what nodes make that is no array, where that may be more than the stack has
+    room for: once where it is made, and once where it passes from one part of a long program to
+    another.
+    """
+    count = sum(
+        not target.type.rank
+        for region in plan.all_regions()
+        for node in region.nodes
+        for target in targets_of(node)
+    )
+    return 0 if count <= MOST_NUMBERS else int(aligned(2 * count * NUMBER_BYTES))
 
 
 class _Planner:

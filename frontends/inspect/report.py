@@ -148,8 +148,8 @@ class Working:
 @record
 class Memory:
     """Bytes of a program: `peak` of intermediate values, the `lower_bound` that no plan could be
-    below (0 where sizes are known only at run time), what is `alive` then, and arguments and
-    results. Nodes that run work in `workspace` more, one after the other, on so many `threads`;
+    below (0 where sizes are known only at run time), what is `alive` then, arguments and results,
+    and `numbers` that the stack has no room for. Nodes that run work in `workspace` more, one after the other, on so many `threads`;
     `working` tells what each needs, the most first. `unplanned` has what takes memory of a size
     that is known only while the program runs.
     """
@@ -159,6 +159,7 @@ class Memory:
     alive: tuple[Alive, ...]
     arguments: Size
     results: Size
+    numbers: int
     workspace: Size
     threads: int
     working: tuple[Working, ...]
@@ -167,7 +168,7 @@ class Memory:
     @property
     def total(self) -> Size:
         """What a call takes beside arguments and results, in one piece."""
-        return self.peak + self.workspace
+        return self.peak + self.numbers + self.workspace
 
     def __str__(self) -> str:
         lines = [
@@ -176,6 +177,8 @@ class Memory:
             f"arguments {_amount(self.arguments)}, results {_amount(self.results)}",
             *[f"  {item}" for item in self.alive],
         ]
+        if self.numbers:
+            lines.append(f"single numbers: {_amount(self.numbers)}")
         if self.workspace != 0:
             lines.append(f"to work in, with {self.threads} threads: {_amount(self.workspace)}")
             lines += [f"  {item}" for item in self.working[:_SHOWN_WORKING]]
@@ -209,6 +212,7 @@ def memory_of(
         tuple(_alive(buffer) for buffer in shown),
         _bytes(graph.parameters),
         _bytes(graph.results),
+        code.schedule.number_bytes,
         known(code.schedule.workspace_bytes),
         threads,
         tuple(working),

@@ -237,3 +237,18 @@ def _always_holds(guard: Guard) -> bool:
 def over(loops: Iterable[Loop]) -> Place:
     """The place that loops count through."""
     return Place(tuple([counter(loop) for loop in loops]))
+
+
+def are_apart(read: Place, written: Place, loops: Iterable[Loop]) -> bool:
+    """Whether no step of the loops reads what another one writes: where both go along an axis with
+    a loop in the same way, what they have in common is of one step of it.
+    """
+    together = {
+        index.terms[0][0]
+        for index, other in zip(read.indices, written.indices, strict=True)
+        if index == other
+        and len(index.terms) == 1
+        and isinstance(index.terms[0][1], int)
+        and not index.extras
+    }
+    return all(loop in together or (isinstance(s := loop.size, int) and s == 1) for loop in loops)

@@ -18,7 +18,13 @@ from weft.compiler.ir.graph import Op, Value
 from weft.compiler.loops.parse import parse_program
 from weft.compiler.loops.pipeline import lower_to_loops
 from weft.compiler.loops.program import LoopProgram
-from weft.compiler.loops.workspace import THREADS, measured, measured_symbols
+from weft.compiler.loops.workspace import (
+    MOST_NUMBERS,
+    NUMBER_BYTES,
+    THREADS,
+    measured,
+    measured_symbols,
+)
 from weft.compiler.ops.ordering import sort
 
 ROUTINE = 1000  # bytes that routines of the tests work in, for each thread
@@ -114,6 +120,31 @@ def test_sizes_that_are_found_out_on_the_way_are_not_planned() -> None:
         for symbol in dims.symbols(bytes)
     }
     assert names <= {THREADS}
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+
+def sums(x: Any) -> Any:
+    return [row.sum() for row in x]
+
+
+def test_few_numbers_are_on_the_stack() -> None:
+    assert lowered(sums, f"f64[{MOST_NUMBERS}, 9]").scheduled.number_bytes == 0
+
+
+def test_many_numbers_are_in_memory_that_is_planned() -> None:
+    count = MOST_NUMBERS + 1
+    program = lowered(sums, f"f64[{count}, 9]")
+    assert program.scheduled.number_bytes >= 2 * count * NUMBER_BYTES
+    assert parse_program(program.text()).text() == program.text()
+
+
+def test_numbers_of_other_bytes_are_a_fault() -> None:
+    program = lowered(sums, f"f64[{MOST_NUMBERS + 1}, 9]")
+    program.scheduled.number_bytes -= ALIGNMENT
+    with pytest.raises(WeftError, match="bytes for its numbers"):
+        program.verify("schedule")
 
 
 # --- what routines find out at run time ---------------------------------------------------------

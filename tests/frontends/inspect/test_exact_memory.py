@@ -129,6 +129,7 @@ PROGRAMS = CONVOLUTIONS | {
     "solve": (wnp.linalg.solve, [spd(60), normal(60, 3)]),
     "eigh": (lambda a: wnp.linalg.eigh(a)[0], [spd(50)]),
     "fft": (lambda x: abs(wnp.fft.fft(x)), [normal(30, 1000)]),
+    "numbers": (lambda x: [row.sum() for row in x], [normal(400, 30)]),
     "map": (lambda x: wf.map(lambda m: wnp.sort(m @ m, axis=1) @ m, x), [normal(8, 100, 100)]),
     "loop": (
         lambda x: wf.fori_loop(0, 5, lambda i, y: wnp.sort(y @ y, axis=0) / 100, x),
@@ -180,7 +181,7 @@ print(json.dumps({"taken": taken, "arenas": arenas, "total": int(memory.total)})
 """
 NAMES = (
     *("softmax", "sums", "columns", "sort", "product", "products", "halves", "vector"),
-    *("solve", "eigh", "fft", "map", "loop", "gradient", "deep_network"),
+    *("solve", "eigh", "fft", "numbers", "map", "loop", "gradient", "deep_network"),
 )
 CONVOLUTIONS = (
     *("winograd", "windows", "strides", "small planes", "groups", "depthwise", "transposed"),

@@ -27,13 +27,13 @@ from weft.compiler.lower.llvm.emit import partition as parts
 from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.lower.llvm.emit.blocks import Loop, Otherwise
 from weft.compiler.lower.llvm.emit.constants import constant_text
+from weft.compiler.lower.llvm.emit.frame import Frame
 from weft.compiler.lower.llvm.emit.types import I1, I8, I64, PTR, VOID, Type, element_type
 from weft.compiler.lower.llvm.emit.value import Operand as Operand
 from weft.compiler.lower.llvm.emit.value import V as V
 from weft.compiler.lower.llvm.emit.value import Variable as Variable
 from weft.compiler.lower.llvm.target import Target, host
 
-MOST_STACK: Final = 40 << 10  # bytes of a function's frame
 _COMPARE: Final = {
     "eq": ("oeq", "eq", "eq"),
     "ne": ("une", "ne", "ne"),
@@ -76,8 +76,7 @@ class Function:
         self.arguments = [V(self, f"%{name}", type) for name, type in parameters]
         self.held: list[tuple[V, V | None]] = []  # memory that was taken, see `workspace`
         self.has_exit = False  # whether it may return early
-        self._stack: list[str] = []
-        self._stack_bytes = 0
+        self.frame = Frame(name)
         self._lines: list[str] = []
         self._count = 0
         self._block = "entry"
@@ -92,7 +91,7 @@ class Function:
     @property
     def length(self) -> int:
         """The number of its lines."""
-        return len(self._stack) + len(self._lines)
+        return len(self.frame.lines) + len(self._lines)
 
     def declaration(self) -> str:
         """How another module makes the function known."""
@@ -109,7 +108,7 @@ class Function:
         linkage = "internal " if self.internal and not is_exported else ""
         head = f"define {linkage}{self.result.text} @{self.name}({parameters}) {self.attributes} {{"
         last = workspace.exit_lines(self)
-        return "\n".join([head, "entry:", *self._stack, *self._lines, *last, "}"])
+        return "\n".join([head, "entry:", *self.frame.lines, *self._lines, *last, "}"])
 
     def line(self, text: str) -> None:
         self._lines.append(f"  {text}")
@@ -367,29 +366,26 @@ class Function:
         self.line(f"store {text}, ptr {pointer.ref}, align {bytes}{suffix}")
 
     def stack(self, type: Type, count: int = 1, *, align: int = 0) -> V:
-        """Room on the stack, made once at entry: little, as threads may have little stack."""
+        """Room for as long as the function runs: on the stack, or elsewhere, see `Frame`."""
+        return self.frame.elsewhere(type, count, align) or self._on_stack(type, count, align)
+
+    def _on_stack(self, type: Type, count: int = 1, align: int = 0) -> V:
         self._count += 1
-        self._stack_bytes += count * max(type.lanes, 1) * type.itemsize
-        assert self._stack_bytes <= MOST_STACK, f"{self.name} works in too much stack"
         ref = f"%.{self._count}"
-        held = I8.with_lanes(type.lanes).text if type.is_bool else type.text
-        aligned = f", align {align}" if align else ""
-        # One array, as SROA passes over a number of elements.
-        room = held if count == 1 else f"[{count} x {held}]"
-        self._stack.append(f"  {ref} = alloca {room}{aligned}")
+        self.frame.take(ref, type, count, align)
         return V(self, ref, PTR)
 
     def pointer_slot(self) -> V:
         """Room for a pointer on the stack, null when the function is entered."""
-        slot = self.stack(PTR)
-        self._stack.append(f"  store ptr null, ptr {slot.ref}, align 8")
+        slot = self._on_stack(PTR)
+        self.frame.lines.append(f"  store ptr null, ptr {slot.ref}, align 8")
         return slot
 
     def at_entry(self, text: str, type: Type) -> V:
         """An instruction at the start of the function, where only its arguments are known."""
         self._count += 1
         ref = f"%.{self._count}"
-        self._stack.append(f"  {ref} = {text}")
+        self.frame.lines.append(f"  {ref} = {text}")
         return V(self, ref, type)
 
     def variable(self, initial: Operand, type: Type | None = None) -> Variable:
@@ -397,7 +393,7 @@ class Function:
         if type is None:
             assert isinstance(initial, V)
             type = initial.type
-        result = Variable(self, self.stack(type), type)
+        result = Variable(self, self._on_stack(type), type)
         result.set(initial)
         return result
 

@@ -76,6 +76,7 @@ class ProgramCode:
     ways: dict[Op, str] = field(default_factory=dict)
     clocks: dict[Node, int] = field(default_factory=dict)
     chains: dict[tuple[str, ...], str] = field(default_factory=dict)
+    number_bytes: int = 0  # that were given out of those of the schedule
 
     @property
     def graph(self) -> Graph:
@@ -131,6 +132,9 @@ class ProgramCode:
         self._emit_arena_bytes()
         names = ("run", "arguments", "numbers", "results", "arena")
         f = self.module.function(ENTRY, I64, [(name, PTR) for name in names], glue=True)
+        run, _, numbers, _, arena = f.arguments
+        if self.schedule.number_bytes:
+            self.give_room(f, arena, Sizes(f, self.symbol_values(f, numbers)))
         scratch = self._scratch(f)
         if is_long(self):
             emit_sections(self, f, [*f.arguments, scratch.record])
@@ -145,9 +149,27 @@ class ProgramCode:
             return Scratch.none(f)
         run, _, numbers, _, arena = f.arguments
         sizes = Sizes(f, self.symbol_values(f, numbers))
-        start = f.offset(arena, sizes.operand(self.plan.bytes))
+        start = f.offset(arena, sizes.operand(self.plan.bytes + self.schedule.number_bytes))
         end = f.offset(arena, _word(f, run, Run.ARENA_BYTES))
         return Scratch.of(f, start, end, _word(f, run, Run.THREADS))
+
+    def give_room(self, f: Function, arena: V, sizes: Sizes) -> None:
+        """Let a function that is not called by several threads at once have numbers in the arena
+        where its stack is full.
+        """
+        room = self.schedule.number_bytes
+        if not room:
+            return
+        start = f.offset(arena, sizes.operand(self.plan.bytes))
+
+        def spill(bytes: int, alignment: int) -> V | None:
+            begin = -(-self.number_bytes // alignment) * alignment
+            if begin + bytes > room:
+                return None
+            self.number_bytes = begin + bytes
+            return f.offset(start, begin)
+
+        f.frame.other = spill
 
     def _emit_region(self, f: Function, scratch: Scratch) -> None:
         """Write all nodes into the entry."""
@@ -197,7 +219,7 @@ class ProgramCode:
             for index, name in enumerate(self.measured):
                 symbols[name] = f.load(f.element(table, I64, index), I64)
         sizes = Sizes(f, symbols)
-        needed = self.plan.bytes + self.schedule.workspace_bytes
+        needed = self.plan.bytes + self.schedule.number_bytes + self.schedule.workspace_bytes
         bytes = sizes.value(needed)
         for size in self._symbolic_bytes(needed, symbols):
             is_too_large = sizes.magnitude(size).gt(float(_MORE_THAN_ANY_MEMORY))

@@ -16,6 +16,7 @@ from weft.compiler.ir.build import constant
 from weft.compiler.ir.graph import Constant, Parameter, Value
 from weft.compiler.loops.arena import Buffer
 from weft.compiler.loops.group import Node, OpaqueNode, PiecewiseNode, targets_of
+from weft.compiler.loops.workspace import NUMBER_BYTES
 from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 # function takes. Programs with fewer nodes than LEAST_NODES are one function.
 SECTION_NODES: Final = 50
 LEAST_NODES: Final = 64
-NUMBER_BYTES: Final = 16  # of the memory in which a number passes, a complex one too
 
 TABLES: Final = ("run", "arguments", "numbers", "results", "arena", "scratch", "passed")
 
@@ -172,6 +172,7 @@ class SectionCode(RegionCode):
     ) -> None:
         run, self.arguments, numbers, self.results, arena, scratch, self.passed = g.arguments
         sizes = Sizes(g, program.symbol_values(g, numbers))
+        program.give_room(g, arena, sizes)
         super().__init__(program, program.plan, g, run, sizes, arena, Scratch(scratch))
         self.passing = slots
         self.parameters = parameters
