@@ -1,17 +1,18 @@
 """Reductions that share work: which groups that reduce over loops of the same sizes compute in part
 what another reduction needs.
 
-Groups are found through an index of the values that they are made of, so that a reduction is not
-compared with all others of the program.
+Groups are found through an index of the values that they are made of, and where these are read, so
+that a reduction is not compared with all others of the program.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from weft.compiler.ir.graph import Result, Value
+from weft.compiler.ir.index.affine import Loop
 from weft.compiler.ir.index.expression import Ref
 from weft.compiler.ir.index.references import references
 from weft.compiler.ir.types import Shape
@@ -19,6 +20,7 @@ from weft.compiler.loops import maps
 from weft.compiler.loops.group import FusionGroup
 
 MOST_SEARCHED: Final = 64  # values that are looked at to find what two reductions share
+MOST_CANDIDATES: Final = 64  # groups that a reduction is compared with
 
 Kind: TypeAlias = "tuple[Shape, Shape]"  # the sizes of kept and of reduced loops
 
@@ -38,18 +40,15 @@ def made_of(refs: Iterable[Ref]) -> set[Ref]:
     return seen
 
 
-def _values_behind(value: Value) -> list[Value]:
-    """The values that one is computed from, wherever they are read: no fewer than `made_of` has."""
-    seen: dict[Value, None] = {value: None}
-    queue = deque(seen)
-    while queue and len(seen) < MOST_SEARCHED:
-        item = queue.popleft()
-        if isinstance(item, Result) and item.type.rank and maps.has_map(item.op):
-            for operand in item.op.operands:
-                if operand not in seen:
-                    seen[operand] = None
-                    queue.append(operand)
-    return list(seen)
+def _signature(ref: Ref, numbers: Mapping[Loop, int]) -> Hashable:
+    """What a value at a place has in common with the same one in a loop nest of the same sizes,
+    whose loops have the same numbers. What is known only at run time is left out.
+    """
+    indices = [
+        (frozenset([(numbers.get(loop), factor) for loop, factor in index.terms]), index.constant)
+        for index in ref.place.indices
+    ]
+    return ref.value, tuple(indices)
 
 
 class ReductionIndex:
@@ -62,16 +61,16 @@ class ReductionIndex:
         self.is_costly = is_costly
         self._number: dict[FusionGroup, int] = {}
         self._kind: dict[FusionGroup, Kind] = {}
-        self._values: dict[FusionGroup, set[Value]] = {}
+        self._signatures: dict[FusionGroup, set[Hashable]] = {}
         self._wanted: dict[FusionGroup, set[Ref]] = {}
-        self._users: dict[tuple[Kind, Value], dict[FusionGroup, None]] = {}
+        self._users: dict[tuple[Kind, Hashable], dict[FusionGroup, None]] = {}
         self._stale: dict[Kind, dict[FusionGroup, None]] = {}
 
     def add(self, kind: Kind, group: FusionGroup) -> None:
         """A new group that reduces over loops of these sizes."""
         self._number[group] = len(self._number)
         self._kind[group] = kind
-        self._values[group] = set()
+        self._signatures[group] = set()
         self.changed(group)
 
     def changed(self, group: FusionGroup) -> None:
@@ -80,14 +79,19 @@ class ReductionIndex:
         if kind is not None:
             self._stale.setdefault(kind, {})[group] = None
 
-    def candidates(self, kind: Kind, body: Ref) -> list[FusionGroup]:
-        """The groups that may share costly work with a reduction, in the order they were added."""
+    def candidates(self, kind: Kind, body: Ref, loops: Sequence[Loop]) -> list[FusionGroup]:
+        """The groups that may share costly work with a reduction of `body` over these loops, of
+        very many the latest, in the order they were added.
+        """
         self._refresh(kind)
         found: dict[FusionGroup, None] = {}
-        for value in _values_behind(body.value):
-            if self.is_costly(value):
-                found.update(self._users.get((kind, value), {}))
-        return sorted(found, key=self._number.__getitem__)
+        for signature in self._costly(made_of([body]), loops):
+            found.update(self._users.get((kind, signature), {}))
+        return sorted(found, key=self._number.__getitem__)[-MOST_CANDIDATES:]
+
+    def _costly(self, refs: Iterable[Ref], loops: Sequence[Loop]) -> set[Hashable]:
+        numbers = {loop: number for number, loop in enumerate(loops)}
+        return {_signature(ref, numbers) for ref in refs if self.is_costly(ref.value)}
 
     def shares(self, body: Ref, group: FusionGroup) -> bool:
         """Whether a candidate wants something costly that a value is made of, at the same place."""
@@ -97,9 +101,10 @@ class ReductionIndex:
     def _refresh(self, kind: Kind) -> None:
         for group in self._stale.pop(kind, {}):
             self._wanted[group] = made_of(reversed(group.wanted))
-            values = {ref.value for ref in self._wanted[group] if self.is_costly(ref.value)}
-            for value in self._values[group] - values:
-                del self._users[kind, value][group]
-            for value in values - self._values[group]:
-                self._users.setdefault((kind, value), {})[group] = None
-            self._values[group] = values
+            loops = (*(group.outer or ()), *group.reduce_loops.get(kind[1], ()))
+            signatures = self._costly(self._wanted[group], loops)
+            for signature in self._signatures[group] - signatures:
+                del self._users[kind, signature][group]
+            for signature in signatures - self._signatures[group]:
+                self._users.setdefault((kind, signature), {})[group] = None
+            self._signatures[group] = signatures
