@@ -44,7 +44,7 @@ TEMPLATES: Final[dict[str, tuple[str, ...]]] = {
         "np.arctan2({f}, {f})",
         "np.logaddexp({f}, {f})",
         "1 / (1 + np.exp(-{f}))",
-        "np.log(1 + np.exp({f}))",
+        "np.log(1 + np.exp(np.clip({f}, -9, 9)))",  # what overflows on the way is finite in Weft
         "np.square({x})",
         "np.cbrt({f})",
         "np.sinh({f} / 2)",
