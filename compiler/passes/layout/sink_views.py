@@ -16,7 +16,8 @@ from weft.compiler.ops import helpers
 from weft.compiler.ops.shape import broadcast, reshape, transpose
 from weft.compiler.rewrite.rules_shape import ELEMENTWISE, made_by
 
-_ELEMENTWISE = frozenset(ELEMENTWISE)
+_VIEWS = (transpose, reshape)
+_ROOTS = frozenset((*ELEMENTWISE, *_VIEWS))
 
 
 def sink_views(graph: Graph, fired: Counter[str] | None = None) -> Graph:
@@ -24,6 +25,11 @@ def sink_views(graph: Graph, fired: Counter[str] | None = None) -> Graph:
     counts = fired if fired is not None else Counter()
 
     def visit(op: Op) -> Sequence[Value] | None:
+        if op.definition in _VIEWS:
+            joined = _joined(op)
+            if joined is not None:
+                counts[f"{op.name} of {op.name}"] += 1
+            return joined
         for name, below in (("transpose", _below_transpose), ("reshape", _below_reshape)):
             made = below(op)
             if made is not None:
@@ -32,9 +38,25 @@ def sink_views(graph: Graph, fired: Counter[str] | None = None) -> Graph:
         return None
 
     # An op that went below a reshape may stand below a transpose now.
-    while (changed := edit(graph, visit, _ELEMENTWISE)) is not graph:
+    while (changed := edit(graph, visit, _ROOTS)) is not graph:
         graph = changed
     return graph
+
+
+def _joined(op: Op) -> Sequence[Value] | None:
+    """A transpose of a transpose as one, and a reshape of a reshape: all that an op meets on its
+    way down is moved in one go, and not once for each.
+    """
+    inner = made_by(op.operands[0], op.definition)
+    if inner is None:
+        return None
+    (x,), type = inner.operands, op.results[0].type
+    if op.definition is reshape:
+        return [x if x.type == type else reshape(x, shape=type.shape)]
+    first, second = inner.attributes["permutation"], op.attributes["permutation"]
+    permutation = tuple([first[place] for place in second])
+    is_same = permutation == tuple(range(len(permutation)))
+    return [x if is_same else transpose(x, permutation=permutation)]
 
 
 def _below_transpose(op: Op) -> Value | None:
