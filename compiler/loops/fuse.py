@@ -58,7 +58,14 @@ from weft.compiler.loops.reductions import (
     whole_place,
 )
 from weft.compiler.loops.siblings import Kind, ReductionIndex
-from weft.compiler.loops.updates import Update, is_small_part, meets, update_of
+from weft.compiler.loops.updates import (
+    Update,
+    first_updates,
+    is_constant_fill,
+    is_small_part,
+    meets,
+    update_of,
+)
 from weft.compiler.record import record
 
 
@@ -106,6 +113,7 @@ class _Fuser:
         self._order = DependencyOrder()
         self._array_users: dict[Value, list[Node]] = {}
         self._updates: dict[Value, list[PiecewiseNode]] = {}  # that begin with an array
+        self._first_update = first_updates(region)
         self._weights = weights(region)
         self._siblings = ReductionIndex(lambda v: self._weights.get(v, 0) > LIMITS.repeated_cost)
         self._forced = {op.operands[0] for op in region.ops if _is_stored(op) is False}
@@ -149,7 +157,9 @@ class _Fuser:
             self._alias(op, result)
         elif keeps_order and result in self.needed and self._is_row_major(op):
             self._alias(op, result)
-        elif result in self.needed or self._is_changed_meanwhile(op, result, groups):
+        elif self._is_changed_meanwhile(op, result, groups):
+            self._start(op, result, tuple(Loop(size) for size in result.type.shape))
+        elif result in self.needed:
             self._store(op, result, groups)
         elif is_free(op) and not (keeps_order and self._divides(op, groups)):
             self._inline_everywhere(op, result, groups)
@@ -169,17 +179,16 @@ class _Fuser:
         another step of the update or after it: the update could not be in place.
         """
         for array in map(view_base, op.operands):
-            updates = self._updates.get(array, ())
-            if (
-                updates
-                and is_small_part(result, array)
-                and any(
-                    self._order.precedes([update], home)
-                    if (home := self._outermost(group)) is not update
-                    else meets(result, array, group, places)
-                    for update in updates
-                    for group, places in groups.items()
-                )
+            first = self._first_update.get(array)
+            if first is None or not is_small_part(result, array):
+                continue
+            # What follows an update in the program may well be read after it.
+            if first < self.position[op] or any(
+                self._order.precedes([update], home)
+                if (home := self._outermost(group)) is not update
+                else meets(result, array, group, places)
+                for update in self._updates.get(array, ())
+                for group, places in groups.items()
             ):
                 self._refuse(op, groups, "it is read from an array that is changed in place")
                 return True
@@ -519,7 +528,7 @@ class _Fuser:
 
     def require_base(self, node: PiecewiseNode, base: Value) -> None:
         """The array an update starts from: written out where it is cheap to make, else copied."""
-        if isinstance(base, Result) and _is_constant_fill(base):
+        if isinstance(base, Result) and is_constant_fill(base):
             loops = tuple(Loop(size) for size in base.type.shape)
             group = FusionGroup(loops, is_piece=True)
             ref = Ref(base, over(loops))
@@ -582,12 +591,6 @@ def _places(result: Result, outer: Sequence[Loop]) -> list[Place]:
     written_out, loops = short_axes(shape), iter(outer)
     chosen = [None if axis in written_out else next(loops) for axis in range(len(shape))]
     return [Place(tuple(indices)) for indices in choices(shape, chosen)]
-
-
-def _is_constant_fill(value: Result) -> bool:
-    """Whether every element is one number, as of zeros."""
-    op = value.op
-    return is_free(op) and not any(operand.type.rank for operand in op.operands)
 
 
 def _is_stored(op: Op) -> bool | None:

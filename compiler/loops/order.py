@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import pairwise
 
@@ -68,22 +68,62 @@ class _Waits:
             self._after(before, after)
 
     def _read_before_updates(self, fusion: Fusion) -> None:
-        """An update comes after those that read what it begins with, where the order of the program
-        has them before it: it can be in place then.
+        """An update comes after those that read what it begins with, but for those that need it
+        themselves: it can be in place then.
         """
-        updates = [n for n in self.nodes if isinstance(n, PiecewiseNode) and n.base is not None]
-        if not updates:
+        bases = {
+            node: fusion.resolve(node.base)
+            for node in self.nodes
+            if isinstance(node, PiecewiseNode) and node.base is not None
+        }
+        if not bases:
             return
-        rank = {node: number for number, node in enumerate(self.by_program())}
-        readers: dict[Value, list[Node]] = {}
+        readers: dict[Value, list[Node]] = {base: [] for base in bases.values()}
         for node in self.nodes:
-            for value in dict.fromkeys(self.read[node]):
-                readers.setdefault(value, []).append(node)
-        for update in updates:
-            assert update.base is not None
-            for reader in readers.get(fusion.resolve(update.base), ()):
+            for value in set(self.read[node]) & readers.keys():
+                readers[value].append(node)
+        rank = self._with_updates_late(bases, readers)
+        for update, base in bases.items():
+            for reader in readers[base]:
                 if rank[reader] < rank[update]:
                     self._after(reader, update)
+
+    def _with_updates_late(
+        self, bases: Mapping[Node, Value], readers: Mapping[Value, Sequence[Node]]
+    ) -> dict[Node, int]:
+        """The place of each node in an order in which an update runs when nothing else can, first
+        those of arrays that nobody else has to read any more.
+        """
+        left = {base: len(nodes) for base, nodes in readers.items()}
+        waiting = {node: len(self.sources[node]) for node in self.nodes}
+        numbers = {node: number for number, node in enumerate(self.nodes)}
+        queue: list[tuple[int, int, int, Node]] = []
+
+        def enqueue(node: Node) -> None:
+            base = bases.get(node)
+            urgency = 0 if base is None else 1 if left[base] == 1 else 2
+            heappush(queue, (urgency, self.first[node], numbers[node], node))
+
+        for node in self.nodes:
+            if not waiting[node]:
+                enqueue(node)
+        rank: dict[Node, int] = {}
+        while queue:
+            node = heappop(queue)[-1]
+            if node in rank:
+                continue
+            rank[node] = len(rank)
+            for base in set(self.read[node]) & left.keys():
+                left[base] -= 1
+                if left[base] == 1:
+                    last = next(reader for reader in readers[base] if reader not in rank)
+                    if not waiting[last]:
+                        enqueue(last)
+            for reader in self.readers[node]:
+                waiting[reader] -= 1
+                if not waiting[reader]:
+                    enqueue(reader)
+        return rank
 
     def by_program(self) -> list[Node]:
         """Of the nodes that are ready, the first in program order."""

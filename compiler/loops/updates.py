@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from weft.compiler.ir.dims import Size
-from weft.compiler.ir.graph import Op, Result, Value
+from weft.compiler.ir.graph import Op, Region, Result, Value
 from weft.compiler.ir.index.affine import Loop, Place, are_apart, over
 from weft.compiler.ir.index.expression import Ref
 from weft.compiler.ir.index.references import references
 from weft.compiler.loops import maps
+from weft.compiler.loops.costs import is_free
 from weft.compiler.loops.estimates import is_at_most
 from weft.compiler.loops.group import FusionGroup
 from weft.compiler.record import record
@@ -90,6 +91,16 @@ def _array_place(ref: Ref) -> Ref:
     return ref
 
 
+def first_updates(region: Region) -> dict[Value, int]:
+    """Which arrays updates begin with, and the place of the first update of each in the program."""
+    found: dict[Value, int] = {}
+    for position, op in enumerate(region.ops):
+        writes = op.definition.memory.writes
+        if writes is not None and writes.base is not None:
+            found.setdefault(op.operands[writes.base], position)
+    return found
+
+
 def is_small_part(result: Result, array: Value) -> bool:
     """Whether a copy of a part of an array costs far less than one of the array."""
     if result.type.rank < array.type.rank:
@@ -108,3 +119,9 @@ def meets(result: Result, array: Value, group: FusionGroup, places: Iterable[Pla
         if maps.view_base(ref.value) is array
         for store in group.stores
     )
+
+
+def is_constant_fill(value: Result) -> bool:
+    """Whether every element is one number, as of zeros."""
+    op = value.op
+    return is_free(op) and not any(operand.type.rank for operand in op.operands)

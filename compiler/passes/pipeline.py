@@ -23,7 +23,7 @@ from weft.compiler.passes.algebra.fold import fold_constants
 from weft.compiler.passes.algebra.gather_one_hot import gather_one_hot
 from weft.compiler.passes.algebra.inline import inline_calls
 from weft.compiler.passes.algebra.merge_products import merge_products
-from weft.compiler.passes.algebra.simplify import simplify, stabilise
+from weft.compiler.passes.algebra.simplify import add_in_place, simplify, stabilise
 from weft.compiler.passes.before_derivatives import BEFORE_DERIVATIVES as BEFORE_DERIVATIVES
 from weft.compiler.passes.blocking.rows import block_rows
 from weft.compiler.passes.layout.channels import lay_out_channels
@@ -64,6 +64,7 @@ DEFAULT: Final[tuple[Pass, ...]] = (
     named(sink_from_scan, "after batching, which takes what needs no carry before the loop"),
     named(recompute_scanned, "after products left loops: it goes by what is scanned"),
     named(eliminate_dead_ops, "last: loops lose the operands that the others took away"),
+    named(add_in_place, "after loops have their form: they look for sums", is_last=True),
     named(block_rows, "after the rest: others would take its loops apart", is_last=True),
 )
 

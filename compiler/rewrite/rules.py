@@ -10,10 +10,12 @@ from weft.compiler.rewrite import (
     rules_product,
     rules_shape,
     rules_stable,
+    rules_update,
 )
 from weft.compiler.rewrite.rule import Rule
 
 CANONICAL: Final[tuple[Rule, ...]] = (*rules_shape.RULES, *rules_product.RULES)
 EXACT: Final[tuple[Rule, ...]] = (*rules_arithmetic.RULES, *rules_logic.RULES)
 STABLE: Final[tuple[Rule, ...]] = rules_stable.RULES
-ALL: Final[tuple[Rule, ...]] = (*CANONICAL, *EXACT, *STABLE)
+UPDATE: Final[tuple[Rule, ...]] = rules_update.RULES
+ALL: Final[tuple[Rule, ...]] = (*CANONICAL, *EXACT, *STABLE, *UPDATE)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from weft.compiler.ir.dtypes import DType, bf16, f16, f32, f64
+from weft.compiler.ir.build import constant
+from weft.compiler.ir.dtypes import DType, bf16, f16, f32, f64, i64
 from weft.compiler.ir.graph import Constant, Op, Result, Value
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.types import Shape
@@ -20,6 +21,7 @@ from weft.compiler.ops.conversion import cast, stop_gradient
 from weft.compiler.ops.shape import (
     broadcast,
     concatenate,
+    dynamic_slice,
     pad,
     reshape,
     reverse,
@@ -266,6 +268,17 @@ def _no_stop(op: Op) -> Value | None:
 # --- the rules ----------------------------------------------------------------------------------
 
 
+def _known_window(op: Op) -> Value | None:
+    x, *starts = op.operands
+    places = []
+    for start, size, whole in zip(starts, op.attributes["sizes"], x.type.shape, strict=True):
+        if not isinstance(start, Constant) or not isinstance(whole - size, int):
+            return None
+        places.append(min(max(int(start.array), 0), whole - size))
+    limits = [place + size for place, size in zip(places, op.attributes["sizes"], strict=True)]
+    return slice_(x, starts=places, limits=limits, strides=[1] * len(places))
+
+
 def rule_of_form(name: str, roots: Sequence[OpDef], apply: Apply, *cases: object) -> Rule:
     proof = Examples(tuple(cases))  # type: ignore[arg-type]  # each made by `example`
     return Rule(name, tuple(roots), apply, Exactness.EXACT, proof)
@@ -273,6 +286,10 @@ def rule_of_form(name: str, roots: Sequence[OpDef], apply: Apply, *cases: object
 
 def _stretched(x: Value, *shape: int) -> Value:
     return broadcast(x, shape=shape, dims=())
+
+
+def _window(x: Value, *starts: int) -> Value:
+    return dynamic_slice(x, *[constant(start, i64) for start in starts], sizes=(2, 3))
 
 
 def _whole(x: Value) -> Value:
@@ -306,6 +323,13 @@ RULES: Final[tuple[Rule, ...]] = (
         example("f32[2, 3]", _whole),
         example("f32[2, 3]", _padded_by_nothing),
         example("f32[2, 1]", lambda x: reverse(x, axes=(1,))),
+    ),
+    rule_of_form(
+        "window at a known place",
+        (dynamic_slice,),
+        _known_window,
+        example("f32[4, 3]", lambda x: _window(x, 1, 0)),
+        example("f32[4, 3]", lambda x: _window(x, 3, -2)),  # moved inside
     ),
     rule_of_form(
         "no-op cast",

@@ -127,6 +127,29 @@ def test_update_gives_what_numpy_gives(step: Callable[[Any, Any, Any], None], th
     np.testing.assert_allclose(made, in_numpy(step, x), rtol=1e-10)
 
 
+DIFFERENTIABLE = [step for step in STEPS if step is not added_in_place]
+
+
+@pytest.mark.parametrize("step", DIFFERENTIABLE)
+def test_gradient_of_updates_is_in_place(step: Callable[[Any, Any, Any], None]) -> None:
+    function = loop_of(step)
+    graph = wf.trace(wf.grad(lambda x: (function(x) ** 2).sum()))(wf.spec("f64[40, 6]"))
+    plan = lower_to_loops(optimise(graph)[0], 32, verify=True)[0].plan
+    for control in plan.controls.values():
+        assert not whole(control.bodies[-1], ROWS * COLUMNS)
+
+
+@pytest.mark.parametrize("step", [*STEPS, every_other_element])
+def test_gradient_of_updates_is_right(step: Callable[[Any, Any, Any], None]) -> None:
+    random = np.random.default_rng(0)
+    x, v = random.normal(size=(2, ROWS, COLUMNS))
+    function = loop_of(step)
+    slope = wf.jit(wf.grad(lambda x: np.sin(function(x)).sum()))(x)
+    imaginary = in_numpy(step, x + 1e-30j * v)
+    wanted = np.sin(imaginary).imag.sum() / 1e-30
+    np.testing.assert_allclose((slope * v).sum(), wanted, rtol=1e-8)
+
+
 def test_long_rows_are_updated_in_place_by_several_threads() -> None:
     def step(i: Any, y: Any) -> Any:
         y = y.copy()

@@ -21,7 +21,7 @@ from weft.compiler.passes.algebra.fold import fold_constants
 from weft.compiler.passes.algebra.gather_one_hot import gather_one_hot
 from weft.compiler.passes.algebra.inline import inline_calls
 from weft.compiler.passes.algebra.merge_products import merge_products
-from weft.compiler.passes.algebra.simplify import simplify, stabilise
+from weft.compiler.passes.algebra.simplify import add_in_place, simplify, stabilise
 from weft.compiler.passes.layout.channels import lay_out_channels
 from weft.compiler.passes.layout.join_padded import join_padded
 from weft.compiler.passes.layout.push_slices_up import push_slices_up
@@ -210,6 +210,24 @@ def transposed_images() -> Graph:
     return graph({"x": "f32[2, 3, 4, 4]", "w": "f32[5, 3, 1, 1]"}, write)
 
 
+def gradient_of_reads() -> Graph:
+    """What is read from a row, from the middle of one, and from a window, added up."""
+
+    def write(x: Value, row: Value, middle: Value) -> Value:
+        zeros = stretched(number(0.0), 2, 3)
+        at = number(1, "i64")
+        rows = ops.scatter(zeros, row, at, axes=(0,), kind="add")
+        narrow = stretched(number(0.0), 2, 1)
+        part = ops.scatter(narrow, middle, at, axes=(0,), kind="add")
+        ends = {"low": (0, 1), "high": (0, 1), "interior": (0, 0)}
+        padded = ops.pad(part, number(0.0), **ends)
+        window = ops.reshape(middle, shape=(1, 1))
+        windows = ops.dynamic_update_slice(zeros, window, at, number(2, "i64"))
+        return ops.add(windows, ops.add(ops.add(x, rows), padded))
+
+    return graph({**X, "row": "f32[3]", "middle": "f32[1]"}, write)
+
+
 FIRES: dict[str, tuple[Run, Callable[[], Graph]]] = {
     "lay_out_channels": (lay_out_channels, one_tap),
     "lay_out_channels_below": (lay_out_channels, transposed_images),
@@ -221,6 +239,7 @@ FIRES: dict[str, tuple[Run, Callable[[], Graph]]] = {
     "eliminate_common_ops": (eliminate_common_ops, twice),
     "eliminate_dead_ops": (eliminate_dead_ops, unused),
     "gather_one_hot": (gather_one_hot, one_hot),
+    "add_in_place": (add_in_place, gradient_of_reads),
     "sink_views": (sink_views, transposed_chain),
     "push_slices_up": (push_slices_up, loops.cut_gates),
     "join_padded": (join_padded, loops.padded_neighbours),
@@ -260,6 +279,23 @@ def _random(type: Any, random: np.random.Generator) -> Any:
 def checkpointed() -> Graph:
     body = region(["f32[2, 3]"], ops.exp)
     return graph(X, lambda x: ops.checkpoint.emit(x, regions=[body])[0])
+
+
+def sums_of_updates() -> Graph:
+    """Of arrays that are not zeros, by another kind of update, and of large windows."""
+
+    def write(x: Value, row: Value) -> list[Value]:
+        zeros, at = stretched(number(0.0), 2, 3), number(1, "i64")
+        ends = {"low": (0, 0), "high": (1, 0), "interior": (0, 0)}
+        window = ops.reshape(row, shape=(1, 3))
+        return [
+            ops.add(x, ops.scatter(x, row, at, axes=(0,), kind="add")),
+            ops.add(x, ops.scatter(zeros, row, at, axes=(0,), kind="set")),
+            ops.add(x, ops.pad(window, number(0.0), **ends)),
+            ops.add(x, ops.dynamic_update_slice(zeros, x, at, at)),
+        ]
+
+    return graph({**X, "row": "f32[3]"}, write)
 
 
 def canonical() -> Graph:
@@ -433,6 +469,7 @@ LEFT_ALONE: dict[str, tuple[Run, Callable[[], Graph]]] = {
     "share effects": (eliminate_common_ops, effects),
     "prune effects": (eliminate_dead_ops, effects),
     "gather_one_hot": (gather_one_hot, hot_along_another_axis),
+    "add_in_place": (add_in_place, sums_of_updates),
     "sink_views": (sink_views, crossed_transposes),
     "lay_out_channels": (lay_out_channels, images_to_leave),
     "push_slices_up": (push_slices_up, loops.cut_in_other_ways),
