@@ -25,6 +25,19 @@ _CALLS: Final = frozenset(
 )
 _IMPORTS: Final = frozenset((opcode.opmap["IMPORT_NAME"], opcode.opmap["IMPORT_FROM"]))
 _CACHE: Final = opcode.opmap["CACHE"]
+_IS: Final = opcode.opmap["IS_OP"]
+_CONSTANT: Final = opcode.opmap["LOAD_CONST"]
+_SINGLE: Final = (None, True, False, ..., NotImplemented)
+# Methods whose results make sets, of an order that differs between processes; and what may be done
+# with the results at once.
+_VIEWS: Final = ("keys", "items")
+_TAKES_VIEWS: Final = frozenset(
+    opcode.opmap[name]
+    for name in "GET_ITER PRECALL CALL KW_NAMES CONTAINS_OP LIST_EXTEND UNPACK_SEQUENCE".split()
+    if name in opcode.opmap
+)
+VIEW_OF_KEYS: Final = "a view of keys"
+"""In place of a byte code: a view that is held, or an operand."""
 _KNOWN: Final = frozenset(
     number for name, number in opcode.opmap.items() if name in pure_names.OPERATIONS
 )
@@ -60,11 +73,14 @@ def loads(code: CodeType) -> tuple[Load, ...]:
 
 def _loads(code: CodeType) -> Iterator[Load]:
     targets = set(dis.findlabels(code.co_code))  # type: ignore[arg-type]
+    instructions = list(_instructions(code))
     variable: str | None = None
     is_global, path, last = False, [], 0
-    for place, operation, argument in _instructions(code):
+    for number, (place, operation, argument) in enumerate(instructions):
         is_attribute = operation in _ATTRIBUTES
         name = code.co_names[argument >> _ATTRIBUTE_SHIFT] if is_attribute else ""
+        if name in _VIEWS and not _is_taken(instructions[number + 1 : number + 4]):
+            yield Load(None, False, (name,), VIEW_OF_KEYS, place)
         if variable is not None and is_attribute and place not in targets:
             path.append(name)
             last = place
@@ -80,11 +96,30 @@ def _loads(code: CodeType) -> Iterator[Load]:
             variable, is_global, path, last = code.co_names[argument >> 1], True, [], place
         elif operation == _CELL:
             variable, is_global, path, last = _cell(code, argument), False, [], place
+        elif operation == _IS and (
+            place in targets or not _is_single(code, instructions[number - 1])
+        ):
+            yield Load(None, False, (), opcode.opname[operation], place)
         elif operation not in _KNOWN or _changes_outside(code, operation, argument):
             about = (code.co_names[argument],) if operation in _IMPORTS else ()
             yield Load(None, False, about, opcode.opname[operation], place)
     if variable is not None:
         yield Load(variable, is_global, tuple(path), None, last)
+
+
+def _is_single(code: CodeType, instruction: tuple[int, int, int]) -> bool:
+    """Whether it loads a constant that there is only one of; of equal numbers or strings, whether
+    they are the same object is up to the interpreter.
+    """
+    _, operation, argument = instruction
+    return operation == _CONSTANT and any(code.co_consts[argument] is each for each in _SINGLE)
+
+
+def _is_taken(instructions: list[tuple[int, int, int]]) -> bool:
+    """Whether a method is called, and its result taken by a loop, a call or a test at once."""
+    operations = [operation for _, operation, _ in instructions]
+    is_called = len(operations) > len(_CALLS) and _CALLS.issuperset(operations[: len(_CALLS)])
+    return is_called and operations[len(_CALLS)] in _TAKES_VIEWS
 
 
 def _cell(code: CodeType, argument: int) -> str:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 Strides = tuple[int | None, ...]
 _UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, struct.error)
+_SHOWS_WARNINGS: Final = getattr(warnings, "_showwarning_orig", warnings.showwarning)
 _CHANGED: Final = "Weft's own sources changed since they were loaded"
 
 
@@ -207,6 +208,9 @@ def _function_digest(function: Callable[..., Any], call: Call, options: tuple[An
         digest.add((argument_key, value), f"the static argument {argument_key}")
     digest.add(options, "an option")
     digest.add(_process_state(), "the state of the process")
+    digest.add(np.geterrcall(), "np.geterrcall()")
+    if warnings.showwarning is not _SHOWS_WARNINGS:
+        digest.add(warnings.showwarning, "warnings.showwarning")
     return digest.hexdigest()
 
 
@@ -214,7 +218,9 @@ def _process_state() -> tuple[Any, ...]:
     """What decides how numbers become text and errors are handled."""
     printing = [(name, repr(value)) for name, value in np.get_printoptions().items()]
     limits = getattr(sys, "get_int_max_str_digits", int)(), sys.getrecursionlimit()
-    return *np.geterr().items(), *printing, *limits, repr(warnings.filters)
+    locale = sys.modules.get("locale")
+    spelling = "C" if locale is None else locale.setlocale(locale.LC_NUMERIC)
+    return *np.geterr().items(), *printing, *limits, spelling, repr(warnings.filters)
 
 
 def _graph_digest(graph: Graph, options: tuple[Any, ...]) -> str:

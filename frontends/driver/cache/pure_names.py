@@ -109,6 +109,7 @@ OPERATIONS: Final = frozenset(
 )
 LOADS_OF_ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD")
 
+_HEAP_TYPE: Final = 1 << 9
 _NUMPY_FOLDER: Final = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 
 
@@ -127,11 +128,13 @@ def library_name(value: Any) -> str | None:
     (None, None, None)
     """
     kind = type(value)
+    if isinstance(value, type):
+        return _class_name(value)
+    if has_own_attributes(value):
+        return None
     if kind is np.ufunc:
         is_own = vars(_numpy_core("_multiarray_umath")).get(value.__name__) is value
         return f"numpy.{value.__name__}" if is_own else None
-    if isinstance(value, type):
-        return _class_name(value)
     if kind is types.BuiltinFunctionType:
         return _builtin_name(value)
     module, name = getattr(value, "__module__", None), getattr(value, "__name__", "")
@@ -140,13 +143,22 @@ def library_name(value: Any) -> str | None:
     return f"{module}.{name}" if _is_original(value, name) else None
 
 
+def has_own_attributes(value: Any) -> bool:
+    """Whether somebody gave a function or an object of a library an attribute that understood
+    functions may read.
+    """
+    return not attributes().isdisjoint(getattr(value, "__dict__", ()))
+
+
 def _class_name(value: type) -> str | None:
     if value.__module__ == "builtins":
         is_known = value.__name__ in BUILTINS or issubclass(value, BaseException)
         is_known &= vars(builtins).get(value.__name__) is value
         return f"builtins.{value.__name__}" if is_known else None
     if type(value) is type and value.__module__ == "numpy":
-        if issubclass(value, np.generic) or value in (np.ndarray, np.finfo, np.iinfo, np.dtype):
+        # A class that Python code defines can give itself any name.
+        is_native = issubclass(value, np.generic | np.ndarray) and not value.__flags__ & _HEAP_TYPE
+        if is_native or vars(_numpy_core("getlimits")).get(value.__name__) is value:
             return f"numpy.{value.__name__}"
     return None
 
@@ -166,7 +178,8 @@ def _builtin_name(value: types.BuiltinFunctionType) -> str | None:
 
 def _is_original(value: Any, name: str) -> bool:
     """Whether one of NumPy's own modules defines a function, in a file of NumPy."""
-    function = getattr(value, "_implementation", value)
+    is_dispatcher = type(value) is _numpy_core("_multiarray_umath")._ArrayFunctionDispatcher
+    function = value._implementation if is_dispatcher else value
     if isinstance(function, types.BuiltinFunctionType):
         return vars(_numpy_core("multiarray")).get(name) is value
     if not isinstance(function, types.FunctionType):

@@ -17,12 +17,13 @@ from __future__ import annotations
 import builtins
 import sys
 import types
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from weft.frontends.driver.cache import pure_names
+from weft.frontends.driver.cache import bytecode, pure_names
 from weft.frontends.driver.cache.bytecode import Load
 from weft.frontends.driver.cache.walk import Walk
 from weft.frontends.tracing.caller import is_weft
@@ -48,6 +49,7 @@ class Digest(Walk):
     def __init__(self) -> None:
         super().__init__()
         self._array_bytes = 0
+        self._memory = Overlaps()
 
     def _refuse(self, reason: str) -> NoReturn:
         raise NotUnderstood(reason)
@@ -59,12 +61,14 @@ class Digest(Walk):
         if name is not None:
             self._text("library", name)
         elif issubclass(kind, np.generic) and kind.__module__ == "numpy":
-            self._array(np.asarray(value), what)
+            array = np.asarray(value)
+            self._kept.append(array)  # so that no other one takes its place in memory
+            self._array(array, what)
             self._text("scalar", kind.__name__)
         elif isinstance(value, np.dtype) and kind.__module__ == "numpy.dtypes":
             if value.hasobject or value.metadata or value.isbuiltin != 1:
                 raise NotUnderstood(f"{what} is the dtype {value}")
-            self._text("dtype", value.str)
+            self._text("dtype", value.str, value.char)  # C has several types of 64 bits
         elif not (kind.__module__.startswith(_WEFT) and self._weft_object(value, what)):
             raise NotUnderstood(f"{what} is {_a(kind)}")
 
@@ -76,6 +80,16 @@ class Digest(Walk):
             limit = MOST_ARRAY_BYTES >> 20
             raise NotUnderstood(f"with {what} it holds more than {limit} MiB of arrays")
         super()._array(value, what)
+        shared = self._memory.add(value)
+        if shared:  # a write to one of them changes the others
+            self._text("shared memory", *shared)
+
+    def _weft_object(self, value: Any, what: str) -> bool:
+        if not super()._weft_object(value, what):
+            return False
+        if pure_names.has_own_attributes(value):
+            raise NotUnderstood(f"{what} has attributes of its own")
+        return True
 
     # --- functions ------------------------------------------------------------------------------
 
@@ -103,6 +117,8 @@ class Digest(Walk):
             raise NotUnderstood(f"{function.__name__} has builtins of its own")
 
     def _unknown(self, load: Load, function: str) -> None:
+        if load.unknown == bytecode.VIEW_OF_KEYS:
+            raise NotUnderstood(f"{function} holds a view of keys, which sets can be made of")
         raise NotUnderstood(f"{function} uses the byte code {load.unknown}")
 
     def _attributes(self, names: tuple[str, ...], function: str) -> None:
@@ -134,8 +150,41 @@ class Digest(Walk):
             raise NotUnderstood(f"{function} uses the module {module} as a value")
 
 
+class Overlaps:
+    """The memory of arrays: which of them share some, and where it lies in each."""
+
+    def __init__(self) -> None:
+        # Stretches that do not overlap, in order: where they begin and end, and the number and the
+        # address of the first array in them.
+        self._begins: list[int] = []
+        self._ends: list[int] = []
+        self._firsts: list[tuple[int, int]] = []
+        self._count = 0
+
+    def add(self, array: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
+        """The numbers of those before with which an array shares memory, and how far from them it
+        begins.
+        """
+        self._count += 1
+        if not array.size:
+            return []
+        begin = end = array.__array_interface__["data"][0]
+        for size, stride in zip(array.shape, array.strides, strict=True):
+            begin += min((size - 1) * stride, 0)
+            end += max((size - 1) * stride, 0)
+        end += array.itemsize
+        low, high = bisect_right(self._ends, begin), bisect_left(self._begins, end)
+        shared = self._firsts[low:high]
+        self._firsts[low:high] = [*shared[:1]] or [(self._count, begin)]
+        self._begins[low:high] = [min([begin, *self._begins[low:high]])]
+        self._ends[low:high] = [max([end, *self._ends[low:high]])]
+        return [(number, begin - address) for number, address in shared]
+
+
 def _is_own(value: Any, module: str, name: str) -> bool:
     """Whether a part of this package is what it was defined as."""
+    if not isinstance(value, type) and pure_names.has_own_attributes(value):
+        return False
     if module == _WEFT:
         homes: Mapping[str, str] = vars(sys.modules[_WEFT])["_HOME"]
         home = sys.modules.get(homes.get(name, ""))

@@ -163,9 +163,17 @@ class Walk:
 
     def _float(self, value: float, what: str) -> None:
         self._write("float", struct.pack("<d", value))
+        self._not_a_number(value)
 
     def _complex(self, value: complex, what: str) -> None:
         self._write("complex", struct.pack("<dd", value.real, value.imag))
+        self._not_a_number(value)
+
+    def _not_a_number(self, value: complex) -> None:
+        """Of NaN it matters whether it is the same object: containers find nothing else."""
+        if value != value:
+            self._text("again", self._seen.setdefault(id(value), len(self._seen)))
+            self._kept.append(value)
 
     def _bytes(self, value: bytes, what: str) -> None:
         self._write("bytes", value)
@@ -216,7 +224,8 @@ class Walk:
         if not self._follows(code):
             if modules:
                 self._refuse(f"{what} holds a module")
-            self._text("not followed", code.co_filename, code.co_qualname)
+            place = code.co_filename, code.co_firstlineno
+            self._text("not followed", *place, code.co_qualname)
             return
         self._text("function", name, function.__qualname__)
         self._code(code, function.__globals__, modules, name)

@@ -38,7 +38,7 @@ from weft.frontends.driver.cache.stored import (
     encode,
     encode_untraced,
 )
-from weft.frontends.driver.cache.understood import Digest, NotUnderstood
+from weft.frontends.driver.cache.understood import Digest, NotUnderstood, Overlaps
 from weft.frontends.tracing import tree
 from weft.runtime.cache import Cache
 
@@ -364,6 +364,45 @@ def test_what_is_not_understood_says_why() -> None:
     assert "IMPORT_NAME" in reason(source_function("def f(x):\n import math\n return math.pi"))
     assert "STORE_GLOBAL" in reason(source_function("def f(x):\n global y\n y = x"))
     assert "ufunc" in reason(np.frompyfunc(lambda x: x, 1, 1))
+    table, other = {"a": 1.0}, "text"
+    assert "IS_OP" in reason(lambda x: x is other)
+    assert "IS_OP" in reason(lambda x: x is not (other if x else None))
+    assert "view of keys" in reason(lambda x: table.keys() & table)
+    assert "view of keys" in reason(lambda x: x - table.keys())
+    assert "view of keys" in reason(lambda x: [table.items(), x])
+    assert "view of keys" in reason(lambda x: table.items)
+
+
+def test_loops_over_dicts_and_tests_for_none_are_understood() -> None:
+    table = {"a": 1.0}
+
+    def f(x: Any, y: Any = None) -> Any:
+        for key, number in table.items():
+            x = x * number if key in table.keys() else x
+        return x if y is None else [*sorted(table.items()), *[key for key in table.keys()]]
+
+    assert digest(f)
+
+
+def test_arrays_that_share_memory_are_told_apart() -> None:
+    memory, rng = np.zeros(300), np.random.default_rng(0)
+    known, seen = Overlaps(), list[Any]()
+    for _ in range(60):
+        begin, end = sorted(rng.integers(0, 300, 2))
+        array = memory[begin : begin + (end - begin) // 8 : rng.integers(1, 3)]
+        array = array[::-1] if rng.random() < 0.5 else array
+        shared = known.add(array)
+        assert bool(shared) == any(np.may_share_memory(array, other) for other in seen)
+        for number, distance in shared:
+            first = seen[number - 1]
+            gap = lowest(array) - lowest(first)
+            assert distance == gap
+        seen.append(array)
+
+
+def lowest(array: Any) -> int:
+    """The address of the first element in memory."""
+    return int((array if array.strides[0] > 0 else array[::-1]).ctypes.data)
 
 
 # --- in one process -----------------------------------------------------------------------------

@@ -6,8 +6,11 @@ module, by whatever way it was found.
 from __future__ import annotations
 
 import builtins
+import functools
 import os
+import sys
 import textwrap
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +255,84 @@ ATTEMPTS = {
             except Stop as e: return x * e.real
     """,
     "how arrays are printed": "A = np.array([1 / 3])\ndef f(x): return x * len(str(A))",
+    "kind of an integer": """
+        K = np.array([1], 'l' if V == 1.0 else 'q')
+        def f(x): return x * (1.0 if isinstance(K[0], np.int64) else 2.0)
+    """,
+    "dtype of an integer": """
+        K = np.dtype('l' if V == 1.0 else 'q')
+        def f(x): return x * (1.0 if isinstance(np.ones(1, K)[0], np.int64) else 2.0)
+    """,
+    "identity of a string": """
+        A = 'a b'
+        B = A if V == 1.0 else ' '.join(['a', 'b'])
+        def f(x): return x * (1.0 if A is B else 2.0)
+    """,
+    "identity of a default": """
+        A = (None,)
+        def f(x, k=A if V == 1.0 else tuple([None])): return x * (1.0 if k is not A else 2.0)
+    """,
+    "NaN in a list": """
+        N = float('nan')
+        L = [N if V == 1.0 else float('nan')]
+        def f(x): return x * (1.0 if N in L else 2.0)
+    """,
+    "key that is NaN": """
+        N = float('nan')
+        D = {{N if V == 1.0 else float('nan'): 1.0}}
+        def f(x): return x * D.get(N, 2.0)
+    """,
+    "memory that arrays share": """
+        A = np.ones(3)
+        B = A[1:] if V == 1.0 else A[1:].copy()
+        def f(x):
+            A[1] = 9.0
+            r = x * B[0]
+            A[1] = 1.0
+            return r
+    """,
+    "memory that buffers share": """
+        M = bytearray(np.ones(3).tobytes())
+        A, B = np.frombuffer(M), np.frombuffer(M if V == 1.0 else bytearray(M))
+        def f(x):
+            A[1] = 9.0
+            r = x * B[1]
+            A[1] = 1.0
+            return r
+    """,
+    "class that says it is NumPy's": """
+        class float32(np.float64):
+            __module__ = 'numpy'
+            def __new__(cls, x): return np.float64.__new__(cls, x * V)
+        def f(x): return x * float(float32(1.0))
+    """,
+    "attribute of an inner jit": """
+        g = wf.jit(lambda x: x)
+        g.real = V
+        def f(x): return g(x) * g.real
+    """,
+    "attribute of a custom derivative": """
+        @wf.custom_jvp
+        def g(x): return x * 1.0
+        g.defjvp(lambda p, t: (g(*p), t[0]))
+        g.real = V
+        def f(x): return g(x) * g.real
+    """,
+    "attribute of a function of NumPy": "def f(x): return x * np.mean.real",
+    "attribute of a function of this package": "def f(x): return x * wf.stop_gradient.real",
+    "wrapper of a function of NumPy": "def f(x): return np.sum(x)",
+    "handler of errors": """
+        def f(x):
+            try: np.ones(1) / np.zeros(1)
+            except KeyError: return x * 2.0
+            return x
+    """,
+    "handler of warnings": """
+        def f(x):
+            try: np.log(np.zeros(1))
+            except KeyError: return x * 2.0
+            return x
+    """,
     "order of a dict": (
         "K = dict([('a', 1.0), ('b', 2.0)][:: 1 if V == 1.0 else -1])\n"
         "def f(x): return x * next(iter(K.values()))"
@@ -289,9 +370,30 @@ def namespace(value: float, folder: Path) -> dict[str, Any]:
     return names
 
 
+def wrapped(function: Any, factor: float) -> Any:
+    """A function of NumPy's with something around it that says it is the same."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs) * factor
+
+    wrapper.__dict__["_implementation"] = function._implementation
+    return wrapper
+
+
+def passes(*_: Any, **__: Any) -> None:
+    """A handler of errors or warnings that lets the program go on."""
+
+
+def fails(*_: Any, **__: Any) -> None:
+    """One that does not."""
+    raise KeyError
+
+
 def set_state(name: str, value: float, patch: pytest.MonkeyPatch) -> None:
     """What is changed outside of both modules for an attempt."""
     is_second = value == 2.0
+    handler = fails if is_second else passes
     wf.stop_gradient  # noqa: B018  # loads it, so that it can be replaced
     changes: dict[str, tuple[Any, str, Any]] = {
         "pi": (np, "pi", value),
@@ -301,11 +403,28 @@ def set_state(name: str, value: float, patch: pytest.MonkeyPatch) -> None:
         "builtin": (builtins, "divmod", lambda a, b: (value,)),
         "function of this package replaced": (wf, "stop_gradient", lambda x: x * value),
     }
+    changes |= {
+        "attribute of a function of NumPy": (np.mean, "real", value),
+        "attribute of a function of this package": (wf.stop_gradient, "real", value),
+        "wrapper of a function of NumPy": (np, "sum", wrapped(np.sum, value)),
+        "handler of warnings": (warnings, "showwarning", handler),
+    }
     if name in changes:
-        patch.setattr(*changes[name])
+        patch.setattr(*changes[name], raising=False)
+    if name == "wrapper of a function of NumPy":
+        patch.setattr(sys.modules["numpy._core.fromnumeric"], "sum", np.sum)
     patch.setenv("WEFT_TEST_K", str(value))
-    np.seterr(divide="raise" if is_second else "ignore")
-    np.set_printoptions(precision=3 if is_second else 8)
+    # All else stays as it is: what differs anyway would hide what an attempt shows.
+    if name == "error state":
+        np.seterr(divide="raise" if is_second else "ignore")
+    if name == "how arrays are printed":
+        np.set_printoptions(precision=3 if is_second else 8)
+    if name == "handler of errors":
+        np.seterr(divide="call")
+        np.seterrcall(handler)
+    if name == "handler of warnings":
+        np.seterr(divide="warn")
+        warnings.simplefilter("always")
 
 
 @pytest.mark.filterwarnings("ignore::weft.FrozenValueWarning")
