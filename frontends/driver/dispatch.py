@@ -376,6 +376,7 @@ class Dispatcher:
         known = None if entry is None else entry.find_untraced()
         if known is not None:
             stored, item.out_tree = known
+            self._watch.found(now)
             item.guard = now.guard()
             self._use(item, stored)
             return item

@@ -74,6 +74,10 @@ class Watch:
         self._tell(observation.findings, after.unguarded)
         return after
 
+    def found(self, now: Dependencies) -> None:
+        """Raise or warn of what no guard can tell, where the trace is another process's."""
+        self._tell((), now.unguarded)
+
     def after_run(self, guard: Guard) -> Guard:
         """The guard without what the program itself changes, by the functions that it calls back,
         which may well log or count.

@@ -832,6 +832,23 @@ def test_programs_found_on_disk_are_guarded(disk: Cache) -> None:
     assert f.explain_cache().count("found on disk by its function") == 2
 
 
+def test_programs_found_on_disk_are_warned_of_and_refused_too(disk: Cache) -> None:
+    large, many = np.ones(10_000), [[float(number)] for number in range(2100)]
+
+    def summed(x: Any) -> Any:
+        return x + np.sum(large)
+
+    def picked(x: Any) -> Any:
+        return x + many[7][0]
+
+    for function in (summed, picked):
+        wf.jit(function, check="off")(np.ones(2))
+        with pytest.raises(wf.FrozenValueError, match="no guard can tell"):
+            wf.jit(function, check="strict")(np.ones(2))
+    with pytest.raises(wf.FrozenValueWarning, match="more than 2,048 values"):
+        wf.jit(picked)(np.ones(2))  # `pytest.warns` would change what programs are found by
+
+
 def test_threads_get_what_was_there_during_their_call() -> None:
     names = namespace("G = 1.0\ndef f(x): return x * G + G")
     f, x = wf.jit(names["f"]), np.ones(3)
