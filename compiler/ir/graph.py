@@ -94,13 +94,15 @@ class Constant(Value):
 
 
 def _may_change(array: np.ndarray[Any, Any]) -> bool:
-    """Whether the array, or one that it is a read-only view of, can be written to."""
+    """Whether the memory of an array can be written to by anybody: through the array, one that it
+    is a read-only view of, or a buffer or file that is no array.
+    """
     base: Any = array
     while isinstance(base, np.ndarray):
         if base.flags.writeable:
             return True
         base = base.base
-    return False
+    return base is not None and not isinstance(base, bytes)
 
 
 class Op:

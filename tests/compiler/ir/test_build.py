@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 from tests.compiler.ir.making import graph, number, ops, region
 from weft.compiler.ir import dims, dtypes
@@ -123,6 +124,22 @@ def test_constants_are_made_in_the_dtype_asked_for() -> None:
     assert constant(1, dtypes.bf16).type == parse_type("bf16")
     assert constant([1, 2]).type == parse_type("i64[2]")
     assert not constant([1, 2]).array.flags.writeable
+
+
+@pytest.mark.parametrize("view", [lambda a: a, lambda a: a[::2], lambda a: as_strided(a, (2,))])
+def test_constants_do_not_share_memory_that_may_change(view: Any) -> None:
+    memory = bytearray(np.ones(3).tobytes())
+    array = view(np.frombuffer(memory))
+    array.flags.writeable = False
+    made = constant(array)
+    memory[:8] = np.array([5.0]).tobytes()
+    assert array[0] == 5.0 and made.array[0] == 1.0
+
+
+def test_constants_take_what_cannot_change_as_it_is() -> None:
+    for array in (np.ones(3), np.frombuffer(np.ones(3).tobytes())):
+        array.flags.writeable = False
+        assert np.shares_memory(constant(array[1:]).array, array)
 
 
 def test_a_graph_knows_its_parts() -> None:
