@@ -242,10 +242,10 @@ class Walk:
             except ValueError:
                 self._text("empty")
                 continue
+            self._in_cell(cell, variable, content)
             if type(content) is types.ModuleType:
                 modules[variable] = content
             else:
-                self._in_cell(cell, variable, content)
                 self._value(content, f"{variable}, which {name} closes over,")
         return modules
 
@@ -323,8 +323,8 @@ class Walk:
                 self._refuse(f"the module {module.__name__} has no {attribute} of its own")
                 return
             value = vars(module)[attribute]
+            self._in_module(module, attribute, value, path)
             if type(value) is not types.ModuleType:
-                self._in_module(module, attribute, value, path)
                 rest = attributes[number + 1 :]
                 self._read(value, rest, f"{path}, which {function} reads,", function)
                 return

@@ -22,6 +22,7 @@ from weft.frontends.driver.frozen.impure import Use
 from weft.frontends.driver.frozen.objects import (
     MISSING,
     class_names,
+    data_names,
     dict_of,
     has_own_getattribute,
     in_class,
@@ -33,7 +34,7 @@ from weft.frontends.driver.frozen.objects import (
     overridden,
     users_classes,
 )
-from weft.frontends.driver.frozen.places import Attribute, Entry, Keys, Method, Never, Place
+from weft.frontends.driver.frozen.places import Attribute, Entry, Keys, Method, Never, Place, Unset
 
 MOST_PLACES: Final = 2048  # that are asked for before every call, at some 10 ns each
 # Methods by which Python itself looks at instances, not the user's code on the way of a trace.
@@ -42,6 +43,14 @@ _NOT_FOLLOWED: Final = frozenset(
     "__del__ __getstate__ __setstate__ __init_subclass__ __class_getitem__ __sizeof__ __dir__ "
     "__setattr__ __delattr__".split()
 )
+# But code asks for them by these names, or where it makes text.
+_TEXT: Final = frozenset(("__str__", "__repr__"))
+_ASKED_FOR_BY: Final = {
+    "copy": frozenset(("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__")),
+    "deepcopy": frozenset(("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__")),
+    "replace": frozenset(("__post_init__",)),
+    "getsizeof": frozenset(("__sizeof__",)),
+}
 _SPOILT: Final = itertools.count()
 # Names with which code reads attributes that are hidden by others.
 _REACH_FURTHER: Final = frozenset(("super", "type", "__class__"))
@@ -53,6 +62,9 @@ _HOLDERS: Final = frozenset(
         ("collections", "UserDict"),
         ("collections", "UserList"),
         ("collections", "ChainMap"),
+        ("weakref", "WeakKeyDictionary"),
+        ("weakref", "WeakValueDictionary"),
+        ("_thread", "_local"),
     )
 )
 _READ_OF_LIBRARY_OBJECTS: Final = (
@@ -96,6 +108,7 @@ class Attributes(Walk):
         self._known: set[Any] = set()  # the identities of places
         self._names: set[str] = set()
         self._all_names = False
+        self._makes_text = False
         self._may_miss = False  # code catches exceptions, as that there is no such attribute
         self._objects: list[tuple[Any, str, set[str]]] = []
         self._spot: impure.Spot | None = None
@@ -167,7 +180,7 @@ class Attributes(Walk):
             return
         held = dict_of(value)
         self._text("identity", id(value))
-        if "__qualname__" in held:
+        if "__qualname__" in held or kind.__module__.startswith("_cython"):
             return  # a function by another name, such as NumPy's
         is_holder = (kind.__module__, kind.__qualname__) in _HOLDERS
         if is_holder:
@@ -195,11 +208,13 @@ class Attributes(Walk):
         """The methods of a class of the user that Python calls by itself."""
         for name in sorted(class_names(kind) - without):
             method = in_class(kind, name)
-            if issubclass(type(method), staticmethod):  # as `__new__` is
+            is_of_class = issubclass(type(method), classmethod)  # as `__init_subclass__` is
+            if is_of_class or issubclass(type(method), staticmethod):  # as `__new__` is
                 method = method.__func__
             if name.startswith("__") and issubclass(type(method), types.FunctionType):
                 label = f"{kind.__name__}.{name}"
-                self._place(Attribute(label, kind, name, method))
+                place = Method if is_of_class else Attribute
+                self._place(place(label, kind, name, method))
                 self._value(method, label)
                 for each, behind in overridden(kind, name):
                     self._place(Entry(f"{each.__name__}.{name}", vars(each), name, behind))
@@ -213,6 +228,7 @@ class Attributes(Walk):
             for owner, what, done in self._objects:
                 there = dict_of(owner)
                 names = set(there) if self._all_names or is_read_whole(owner) else set()
+                names |= data_names(owner) if self._all_names else set()
                 names |= getattr(type(owner), "__dataclass_fields__", {}).keys()
                 if self._all_names or self._may_miss or "__getattr__" in class_names(owner):
                     self._keys_of(owner, there, what)
@@ -221,10 +237,22 @@ class Attributes(Walk):
                     done.add(name)
                     self._attribute(owner, name, there.get(name, MISSING), what)
                     self._behind(owner, name, what)
+                self._asked_methods(owner, done)
+
+    def _asked_methods(self, owner: Any, done: set[str]) -> None:
+        """Methods that Python calls for code that copies objects or makes text of them."""
+        asked = set(_TEXT) if self._makes_text else set()
+        for name in _ASKED_FOR_BY.keys() & self._names:
+            asked |= _ASKED_FOR_BY[name]
+        asked -= done
+        if asked and is_users_class(type(owner)):
+            done |= asked
+            self._special_methods(type(owner), _NOT_FOLLOWED - asked)
 
     def _extent(self) -> tuple[int, ...]:
         """What grows while attributes are followed."""
-        return len(self._names), len(self._objects), self._all_names, self._may_miss
+        flags = self._all_names, self._may_miss, self._makes_text
+        return len(self._names), len(self._objects), *flags
 
     def _keys_of(self, owner: Any, there: dict[str, Any], what: str) -> None:
         """Which attributes an object has, where code can go on without one."""
@@ -272,6 +300,8 @@ class Attributes(Walk):
             value = getattr(owner, name, MISSING)
             if value is not MISSING:
                 self._found_attribute(owner, name, value, what)
+            elif self._all_names or self._may_miss:
+                self._place(Unset(label, owner, name, None))
         elif hasattr(type(found), "__get__"):
             self._from_descriptor(owner, name, found, what)
         elif not name.startswith("__"):

@@ -14,12 +14,16 @@ docs/guarantees.md has.
 
 from __future__ import annotations
 
+import array
 import builtins
 import collections
-import itertools
+import contextvars
+import ctypes
+import io
 import operator
 import sys
 import types
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -31,33 +35,36 @@ from weft.frontends.driver.frozen.attributes import WRAPPERS, Attributes, plain
 from weft.frontends.driver.frozen.objects import (
     dict_of,
     is_import,
+    is_users_class,
     is_users_module,
+    makes_text,
 )
 from weft.frontends.driver.frozen.places import (
     Absent,
     Array,
     Attribute,
+    Called,
     Cell,
     Contents,
     Global,
+    Memory,
     content_digest,
+    memory_of,
 )
 from weft.frontends.tracing.caller import is_users, is_weft
 
 _WEFT: Final = "weft."
 _HOLDS_FUNCTIONS: Final = tuple(f"weft.frontends.{part}." for part in ("api", "sparse", "regions"))
-_ITERATORS: Final = (
-    types.GeneratorType,
-    *(type(iter(made())) for made in (list, tuple, str, dict, set)),
-    type(iter(range(0))),
-    *(enumerate, zip, map, filter, reversed),
-    *(itertools.count, itertools.cycle, itertools.chain, itertools.islice, itertools.repeat),
-)
 # Names with which code finds attributes by other names than those that it has.
 _NAMES_AS_TEXT: Final = frozenset(
     "getattr hasattr vars dir attrgetter methodcaller format format_map __dict__ "
-    "__getattribute__".split()
+    "__getattribute__ getmembers getattr_static".split()
 )
+_WITH_MEMORY: Final = (
+    *(bytearray, memoryview, array.array),
+    *(ctypes._SimpleCData, ctypes.Array, ctypes.Structure, ctypes.Union),
+)
+_READS: Final = frozenset("read readline readlines readinto read1 next __next__".split())
 _RULES: Final = ("rule", "forward", "backward")  # of custom derivatives, which can be set again
 _NAMES_COMPUTED: Final = ("globals", "eval", "exec")
 
@@ -76,6 +83,10 @@ class Dependencies(Attributes):
         if impure.is_generator(value):
             self._text("generator", id(value))
             self.generators.setdefault(id(value), (value, plain(what), self._spot))
+        elif hasattr(kind, "__next__") and not is_users_class(kind):
+            self._iterator(value, what)
+        elif issubclass(kind, _WITH_MEMORY):
+            self._memory(value, what)
         elif kind.__module__.startswith(_WEFT):
             self._of_weft(value, what)
         else:
@@ -89,7 +100,10 @@ class Dependencies(Attributes):
         if kind.__qualname__ == "Array" and kind.__module__.endswith("eager.array"):
             # Writes give it other data, so whether these are the same tells.
             self._write("data", content_digest(value.data))
-            self._place(Attribute(f"the array {plain(what)}", value, "_data", value._data))
+            label = f"the array {plain(what)}"
+            self._place(Attribute(label, value, "_data", value._data))
+            family = value._family()  # which writes to a view and its base go through
+            self._place(Attribute(label, family, "_version", family._version))
             return
         self._text("identity", id(value))
         if kind.__module__.startswith(_HOLDS_FUNCTIONS):
@@ -137,6 +151,7 @@ class Dependencies(Attributes):
 
     def _named(self, value: Any, what: str) -> None:
         self._text("named", type(value), id(value))
+        self._all_names |= value.__name__ in _NAMES_AS_TEXT
 
     def _array(self, value: np.ndarray[Any, Any], what: str) -> None:
         if value.dtype.hasobject:
@@ -181,11 +196,40 @@ class Dependencies(Attributes):
 
     def _iterator(self, value: Any, what: str) -> None:
         self._text("iterator", id(value))
+        if issubclass(type(value), io.IOBase) and _READS.isdisjoint(self._names):
+            return  # written to, if anything
         self._unguardable(
             f"{plain(what)} is {type(value).__name__}, which gives its next value once, while the "
             "function is traced",
             is_common=False,
         )
+
+    def _memory(self, value: Any, what: str) -> None:
+        """Something that shows its memory as bytes."""
+        place = Memory(plain(what), value)
+        self._text("memory", type(value))
+        self._write("data", memory_of(value))
+        self._place(place)
+        if is_users_class(type(value)):
+            self._instance(value, what)
+
+    def _proxy(self, value: types.MappingProxyType[Any, Any], what: str) -> None:
+        self._place(Contents(plain(what), value))
+        self._text("proxy")
+        super()._mapping(dict(value), what)
+
+    def _reference(self, value: weakref.ref[Any], what: str) -> None:
+        held = value()
+        self._text("reference")
+        if not issubclass(type(value), weakref.WeakMethod):  # which makes a new one each time
+            self._place(Called(plain(what), value, None, held))
+        self._value(held, what)
+
+    def _context(self, value: contextvars.ContextVar[Any], what: str) -> None:
+        held = value.get(None)
+        self._text("context variable", id(value))
+        self._place(Called(plain(what), value.get, (None,), held))
+        self._value(held, what)
 
     def _wrapper(self, value: Any, what: str) -> None:
         """A descriptor or another holder of one function."""
@@ -238,6 +282,7 @@ class Dependencies(Attributes):
         self.codes.append(code)
         self._names.update(code.co_names)
         self._may_miss |= bool(getattr(code, "co_exceptiontable", b""))
+        self._makes_text |= makes_text(code)
         self._all_names |= not _NAMES_AS_TEXT.isdisjoint(code.co_names)
         if "__globals__" in code.co_names:
             text = f"{function} uses __globals__, which can read any variable"
@@ -303,8 +348,9 @@ class Dependencies(Attributes):
             self._place(Global(f"global {name}", names, name, value))
 
     def _in_module(self, module: types.ModuleType, attribute: str, value: Any, path: str) -> None:
-        self._is_fixed = not is_users_module(module)
-        if not self._is_fixed and not is_import(attribute, value):
+        is_own = is_users_module(module)
+        self._is_fixed = not is_own and not issubclass(type(value), types.ModuleType)
+        if is_own and not is_import(attribute, value):
             self._place(Attribute(path, module, attribute, value))
 
     def _global(
@@ -350,7 +396,9 @@ _KINDS: Final[_Kinds] = (
     ((operator.attrgetter, operator.methodcaller), Dependencies._getter),
     ((type,), Dependencies._class),
     (WRAPPERS, Dependencies._wrapper),
+    ((types.MappingProxyType,), Dependencies._proxy),
+    ((weakref.ref,), Dependencies._reference),
+    ((contextvars.ContextVar,), Dependencies._context),
     ((list, dict, tuple, set, frozenset, collections.deque), Dependencies._collection),
-    (_ITERATORS, Dependencies._iterator),
     ((np.ufunc, types.MethodDescriptorType, types.WrapperDescriptorType), Dependencies._named),
 )

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+import numpy as np
+
 from weft.compiler.ir.location import Location
 from weft.compiler.record import record
 from weft.frontends.driver.frozen.objects import is_users_class
@@ -45,8 +47,12 @@ _NAMES: Final = {
     module: (kind, frozenset(names.split())) for module, (kind, names) in _FUNCTIONS.items()
 }
 # Made without a seed, these take one from the system.
-_UNSEEDED: Final = frozenset("default_rng RandomState Random SeedSequence SystemRandom".split())
+_UNSEEDED: Final = frozenset(
+    "default_rng RandomState Random SeedSequence SystemRandom "
+    "PCG64 PCG64DXSM MT19937 Philox SFC64".split()
+)
 _OF_DATES: Final = frozenset(("now", "utcnow", "today"))
+_A_SEED: Final = object()  # for a call that may take a seed from the system
 METHODS: Final = frozenset("read_text read_bytes open exists is_file is_dir stat iterdir".split())
 """Methods of paths that read files."""
 
@@ -68,7 +74,8 @@ class Spot:
 @record
 class Use:
     """Where code has a function that gives another value each time: what is called (`called`; None:
-    what no profile function is told of), and what happens to the value.
+    what no profile function is told of; `_A_SEED`: what takes one from the system, or is given
+    one), and what happens to the value.
     """
 
     name: str
@@ -95,12 +102,15 @@ def use_of(value: Any, rest: Sequence[str], spot: Spot, *, is_bare: bool) -> Use
     if issubclass(type(value), type):
         if module == "datetime" and _OF_DATES & set(rest[:1] or ()):
             return Use(f"{name}.{rest[0]}", _CLOCK, spot, getattr(value, rest[0], None))
-        is_fresh = is_bare and not rest and name in _UNSEEDED
-        return Use(f"{name}()", _DRAWS, spot, None) if is_fresh and _draws(module) else None
+        if value is np.datetime64 and not _OF_DATES.isdisjoint(spot.code.co_consts):
+            return Use("datetime64", _CLOCK, spot, None)
     if not isinstance(name, str) or not isinstance(module, str) or not callable(value):
         return None
-    if name in _UNSEEDED and is_bare and _draws(module):
-        return Use(f"{name}()", _DRAWS, spot, None)
+    if name in _UNSEEDED and not rest and _draws(module):
+        if is_bare:
+            return Use(f"{name}()", _DRAWS, spot, None)
+        if name != "RandomState":  # which asks the system whatever seed it is given
+            return Use(f"{name}()", _DRAWS, spot, _A_SEED)
     kind, names = _NAMES.get(module, ("", frozenset()))
     if name not in names:
         return None
@@ -120,9 +130,12 @@ def method_uses(name: str, spot: Spot | None) -> list[Use]:
 
 
 def is_generator(value: Any) -> bool:
-    """Whether it is a generator of random numbers, of NumPy or Python."""
+    """Whether it is a generator of random numbers, of NumPy or Python, or of seeds for these."""
     numpy, python = sys.modules.get("numpy.random"), sys.modules.get("random")
-    if numpy is not None and issubclass(type(value), numpy.Generator | numpy.RandomState):
+    if numpy is not None and issubclass(
+        type(value),
+        numpy.Generator | numpy.RandomState | numpy.BitGenerator | numpy.SeedSequence,
+    ):
         return True
     return python is not None and issubclass(type(value), python.Random)
 
@@ -182,6 +195,8 @@ class Observation:
         code = use.spot.code
         if use.called is None:
             return (code.co_filename, code.co_firstlineno) in self._codes
+        if use.called is _A_SEED:
+            return any(called == _key(os.urandom) for called, _ in self._called)
         called = getattr(use.called, "__wrapped__", use.called)
         called = getattr(called, "__func__", called)
         return (_key(getattr(called, "__code__", called)), code.co_filename) in self._called
@@ -211,9 +226,11 @@ def _frozen(state: Any) -> Any:
 
 
 def _state(generator: Any) -> Any:
-    bits = getattr(generator, "bit_generator", None)
-    if bits is not None:
-        return _frozen(bits.state)
+    bits = getattr(generator, "bit_generator", generator)
+    seeds = getattr(bits, "seed_seq", bits)
+    spawned = getattr(seeds, "n_children_spawned", None)
+    if hasattr(bits, "state") or spawned is not None:
+        return _frozen(getattr(bits, "state", None)), spawned
     if hasattr(generator, "get_state"):
         return _frozen(generator.get_state(legacy=False))
     try:

@@ -5,7 +5,9 @@ wrote.
 from __future__ import annotations
 
 import builtins
+import opcode
 import sys
+import threading
 import types
 from collections.abc import Iterable
 from typing import Any, Final
@@ -26,6 +28,9 @@ def overridden(kind: type, name: str) -> list[tuple[type, types.FunctionType]]:
 def dict_of(value: Any) -> dict[str, Any]:
     if issubclass(type(value), type):
         return {}
+    if issubclass(type(value), threading.local):
+        own: dict[str, Any] = value.__dict__  # of this thread
+        return own
     try:
         held = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -41,6 +46,30 @@ def users_classes(value: Any) -> Iterable[type]:
 
 def class_names(value: Any) -> set[str]:
     return {name for each in users_classes(value) for name in vars(each)}
+
+
+def data_names(value: Any) -> set[str]:
+    """The names in the user's classes that stand for data, slots included."""
+    kinds = users_classes(value)
+    held = {name: part for kind in kinds for name, part in vars(kind).items() if name[:2] != "__"}
+    return {name for name, part in held.items() if not hasattr(type(part), "__get__")} | {
+        name for name, part in held.items() if type(part) is types.MemberDescriptorType
+    }
+
+
+def makes_text(code: types.CodeType) -> bool:
+    """Whether code may ask objects for their text."""
+    if not _TEXT.isdisjoint(code.co_names) or not _FORMATS.isdisjoint(code.co_code[::2]):
+        return True
+    return any(type(constant) is str and "%" in constant for constant in code.co_consts)
+
+
+_TEXT: Final = frozenset("str repr ascii format format_map".split())
+_FORMATS: Final = frozenset(
+    opcode.opmap[name]
+    for name in "FORMAT_VALUE FORMAT_SIMPLE FORMAT_WITH_SPEC CONVERT_VALUE".split()
+    if name in opcode.opmap
+)
 
 
 def in_class(kind: type, name: str) -> Any:
@@ -77,11 +106,11 @@ def is_all_users(kind: type) -> bool:
 
 
 def is_import(name: str, value: Any) -> bool:
-    """Whether a name stands for a module, or for the function or class of a library that is called
+    """Whether a name stands for a module of a library, or for its function or class that is called
     so: such names are not guarded, so that functions that use nothing else cost nothing more.
     """
     if issubclass(type(value), types.ModuleType):
-        return True
+        return not is_users_module(value)
     if not issubclass(type(value), _NAMED) or value.__name__ != name:
         return False
     if issubclass(type(value), types.BuiltinFunctionType):

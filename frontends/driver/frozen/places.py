@@ -109,6 +109,46 @@ class Absent(Place):
         return f"{self.key!r} not in {bind(self.owner)}"
 
 
+class Unset(Place):
+    """An attribute that an object has a slot for, and no value yet."""
+
+    __slots__ = ()
+
+    def condition(self, bind: Bind) -> str:
+        return f"not {bind(hasattr)}({bind(self.owner)}, {self.key!r})"
+
+
+class Called(Place):
+    """What a reference gives that is called: a weak one, or the method of a context variable."""
+
+    __slots__ = ()
+
+    def condition(self, bind: Bind) -> str:
+        arguments = "" if self.key is None else f"*{bind(self.key)}"
+        return f"{bind(self.owner)}({arguments}) is {bind(self.expected)}"
+
+
+class Memory(Place):
+    """The memory of something else than an array, such as a `bytearray`."""
+
+    __slots__ = ("step",)
+
+    def __init__(self, label: str, owner: Any) -> None:
+        size = memoryview(owner).nbytes
+        self.step = max(size // SAMPLED, 1) if size > MOST_COMPARED_BYTES else 1
+        super().__init__(label, owner, None, memory_of(owner, self.step))
+        if self.step > 1:
+            self.look = Look(Remembered(owner))
+
+    def condition(self, bind: Bind) -> str:
+        now = f"{bind(memory_of)}({bind(self.owner)}, {self.step})"
+        same = f"{now} == {bind(self.expected)}"
+        return same if self.look is None else f"{same} and {bind(self.look)}()"
+
+    def shown(self) -> str:
+        return ""
+
+
 class Never(Place):
     """What is never there: for a trace that nobody knows the values of."""
 
@@ -138,7 +178,7 @@ class Contents(Place):
     __slots__ = ("keys",)
 
     def __init__(self, label: str, owner: Any) -> None:
-        is_mapping = issubclass(type(owner), dict)
+        is_mapping = issubclass(type(owner), dict | types.MappingProxyType)
         super().__init__(label, owner, None, tuple(owner.values() if is_mapping else owner))
         self.keys = tuple(owner) if is_mapping else None
         if len(self.expected) > MOST_COMPARED_ITEMS:
@@ -265,6 +305,19 @@ class Unchanged:
         return content_digest(self.array) == self.digest
 
 
+class Remembered:
+    """Whether something holds the bytes that it held."""
+
+    __slots__ = ("owner", "digest")
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+        self.digest = blake2b(memory_of(owner), digest_size=20).digest()
+
+    def __call__(self) -> bool:
+        return blake2b(memory_of(self.owner), digest_size=20).digest() == self.digest
+
+
 class Alike:
     """Whether a container holds the objects that it held, in the same order."""
 
@@ -313,6 +366,14 @@ def is_constant(array: np.ndarray[Any, Any]) -> bool:
             return False
         held = held.base
     return held is None or issubclass(type(held), bytes)
+
+
+def memory_of(owner: Any, step: int = 1) -> bytes:
+    """The bytes that something holds, or each so many of them, after how many there are."""
+    with memoryview(owner) as view:
+        is_sampled = step > 1 and view.c_contiguous
+        held = view.cast("B")[::step].tobytes() if is_sampled else view.tobytes()
+        return view.nbytes.to_bytes(8, "little") + held
 
 
 def has_buffer(array: np.ndarray[Any, Any]) -> bool:

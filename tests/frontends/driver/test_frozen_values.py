@@ -411,6 +411,47 @@ FROZEN: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
+FROZEN |= {
+    "generator without a seed by name": (
+        "SEED = None\ndef f(x): return x + np.random.default_rng(SEED).normal()",
+        "default_rng was drawn once",
+    ),
+    "bits without a seed": (
+        "def f(x): return x + np.random.Generator(np.random.PCG64()).normal()",
+        "PCG64 was drawn once",
+    ),
+    "generator that is split": (
+        "r = np.random.default_rng(0)\ndef f(x): return x + r.spawn(1)[0].normal()",
+        "was drawn once",
+    ),
+    "seeds that are split": (
+        "s = np.random.SeedSequence(0)\n"
+        "def f(x): return x + np.random.default_rng(s.spawn(1)[0]).normal()",
+        "was drawn once",
+    ),
+    "bits of a generator": (
+        "b = np.random.PCG64(0)\ndef f(x): return x + float(b.random_raw())",
+        "was drawn once",
+    ),
+    "date of NumPy": (
+        "def f(x): return x + np.datetime64('now').astype(int)",
+        "was asked once",
+    ),
+    "iterator of a library": (
+        "import re\nI = re.finditer('[0-9]', '123')\ndef f(x): return x + int(next(I).group())",
+        "callable_iterator, which gives its next value once",
+    ),
+    "iterator of itertools": (
+        "I = itertools.accumulate(itertools.count(1.0))\ndef f(x): return x + next(I)",
+        "accumulate, which gives its next value once",
+    ),
+    "open file": (
+        "import io\nF = io.StringIO('1 2 3')\ndef f(x): return x + float(F.read(2))",
+        "StringIO, which gives its next value once",
+    ),
+}
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> str:
     path = tmp_path / "number.txt"
@@ -477,6 +518,13 @@ HARMLESS = {
     ),
     "date of something": "d = datetime.date(2020, 1, 1)\ndef f(x): return x * d.year",
     "path of something": "p = pathlib.Path('a/b')\ndef f(x): return x * len(p.parts)",
+    "file that is written": (
+        "import io\nF = io.StringIO()\ndef f(x):\n  print(x.shape, file=F)\n  return x"
+    ),
+    "state with a seed": "def f(x): return x + np.random.RandomState(3).rand()",
+    "generator with a seed by name": (
+        "SEED = 3\ndef f(x): return x + np.random.default_rng(SEED).normal()"
+    ),
     "local file object": "import io\ndef f(x): return x * float(io.StringIO('2').read())",
     "iterator of its own": "def f(x): return x * next(iter([2.0]))",
     "name of a module": "import time as clock\ndef f(x): return x",
@@ -592,6 +640,120 @@ CHANGES |= {
     "class without a module": (
         "N = {}\nexec('class C: k = 1.0', N)\nC = N['C']\ndef f(x): return x * C.k",
         "C.k = 2.0",
+    ),
+    "text of an object": (
+        "class C:\n  def __init__(self): self.k = 1.0\n  def __str__(self): return str(self.k)\n"
+        "c = C()\ndef f(x): return x * float(f'{c}')",
+        "c.k = 2.0",
+    ),
+    "text of an object by an operator": (
+        "class C:\n  def __init__(self): self.k = 1.0\n  def __repr__(self): return str(self.k)\n"
+        "c = C()\ndef f(x): return x * float('%s' % c)",
+        "c.k = 2.0",
+    ),
+    "copy of an object": (
+        "import copy\nclass C:\n  def __init__(self): self.k = 1.0\n"
+        "  def __reduce__(self): return float, (self.k,)\nc = C()\n"
+        "def f(x): return x * copy.copy(c)",
+        "c.k = 2.0",
+    ),
+    "replaced fields": (
+        "G = 1.0\n@dataclasses.dataclass\nclass D:\n  a: float = 1.0\n"
+        "  def __post_init__(self): self.b = self.a * G\nd = D()\n"
+        "def f(x): return x * dataclasses.replace(d, a=3.0).b",
+        "G = 2.0",
+    ),
+    "item of a class": (
+        "class C:\n  k = 1.0\n  def __class_getitem__(cls, n): return cls.k * n\n"
+        "def f(x): return x * C[3]",
+        "C.k = 2.0",
+    ),
+    "subclass made inside": (
+        "G = 1.0\nclass B:\n  def __init_subclass__(cls): cls.k = G\n"
+        "def f(x):\n  class C(B): pass\n  return x * C.k",
+        "G = 2.0",
+    ),
+    "class attribute by a computed name": (
+        "class C: k_1 = 1.0\nc = C()\ndef f(x): return x * getattr(c, 'k_' + str(1))",
+        "C.k_1 = 2.0",
+    ),
+    "slot that gets a value": (
+        "class C: __slots__ = ('k',)\nc = C()\ndef f(x): return x * getattr(c, 'k', 1.0)",
+        "c.k = 2.0",
+    ),
+    "slot that loses its value": (
+        "class C: __slots__ = ('k',)\nc = C()\nc.k = 2.0\n"
+        "def f(x): return x * getattr(c, 'k', 1.0)",
+        "del c.k",
+    ),
+    "attribute by a function of object's": (
+        "class C: pass\nc = C()\nc.k = 1.0\nget = object.__getattribute__\n"
+        "def f(x): return x * get(c, 'k')",
+        "c.k = 2.0",
+    ),
+    "another module": (
+        "cfg.k = 1.0\nother = types.ModuleType('other')\nother.k = 2.0\ndef f(x): return x * cfg.k",
+        "cfg = other",
+    ),
+    "another module in a module": (
+        "cfg.part = types.ModuleType('part')\ncfg.part.k = 1.0\n"
+        "other = types.ModuleType('other')\nother.k = 2.0\ndef f(x): return x * cfg.part.k",
+        "cfg.part = other",
+    ),
+    "another module in a closure": (
+        "cfg.k = 1.0\nother = types.ModuleType('other')\nother.k = 2.0\n"
+        "def make():\n  m = cfg\n  def f(x): return x * m.k\n  def set():\n    nonlocal m\n"
+        "    m = other\n  return f, set\nf, set = make()",
+        "set()",
+    ),
+    "view of a weft array": (
+        "W = wf.Array(np.ones(4))\nV = W[1:3]\ndef f(x): return x * V[0]",
+        "W[1] = 5.0",
+    ),
+    "bytearray": ("B = bytearray([1])\ndef f(x): return x * B[0]", "B[0] = 2"),
+    "large bytearray": (
+        "B = bytearray(5000)\ndef f(x): return x * B[77] + len(B)",
+        "B[:] = bytes([2]) * 5000",
+    ),
+    "memory that an array holds": (
+        "A = np.ones(3)\nM = memoryview(A)\ndef f(x): return x * M[0]",
+        "A[0] = 2.0",
+    ),
+    "read-only array of a bytearray": (
+        "B = bytearray(np.ones(4).tobytes())\nA = np.frombuffer(B)\nA.flags.writeable = False\n"
+        "def f(x): return x * A",
+        "B[:8] = np.array([3.0]).tobytes()",
+    ),
+    "array of Python's": (
+        "import array\nA = array.array('d', [1.0])\ndef f(x): return x * A[0]",
+        "A[0] = 2.0",
+    ),
+    "number of C": (
+        "import ctypes\nK = ctypes.c_double(1.0)\ndef f(x): return x * K.value",
+        "K.value = 2.0",
+    ),
+    "proxy of a dict": (
+        "D = {'k': 1.0}\nP = types.MappingProxyType(D)\ndef f(x): return x * P['k']",
+        "D['k'] = 2.0",
+    ),
+    "context variable": (
+        "import contextvars\nV = contextvars.ContextVar('v', default=1.0)\n"
+        "def f(x): return x * V.get()",
+        "V.set(2.0)",
+    ),
+    "variable of a thread": (
+        "import threading\nL = threading.local()\nL.k = 1.0\ndef f(x): return x * L.k",
+        "L.k = 2.0",
+    ),
+    "weak reference": (
+        "import weakref\nclass C: pass\nc = C()\nc.k = 1.0\nr = weakref.ref(c)\n"
+        "def f(x): return x * r().k",
+        "c.k = 2.0",
+    ),
+    "weak dict": (
+        "import weakref\nclass C: pass\nc = C()\nW = weakref.WeakKeyDictionary({c: 1.0})\n"
+        "def f(x): return x * W[c]",
+        "W[c] = 2.0",
     ),
     "sparse array in coordinates": (
         "import scipy.sparse\nS = scipy.sparse.coo_array(np.eye(4))\ndef f(x): return S @ x",
@@ -737,6 +899,12 @@ def test_a_change_deep_in_a_large_array_is_noticed_later() -> None:
         for _ in range(2 * places.LOOK_EVERY):
             f(x)
     np.testing.assert_allclose(f(x), first + 6.0)
+
+
+def test_strict_takes_generators_with_a_seed() -> None:
+    seed, x = 3, np.ones(2)
+    f = wf.jit(lambda x: x + np.random.default_rng(seed).normal(), check="strict")
+    assert f(x)[0] == f(x)[0] == 1.0 + np.random.default_rng(3).normal()
 
 
 def test_strict_refuses_arrays_too_large_to_be_compared() -> None:
