@@ -108,7 +108,10 @@ def _converted_function(function: types.FunctionType) -> types.FunctionType:
         return function
     try:
         made = _Key(code, function.__globals__).compiled()
-    except NoSource:
+    except NoSource as reason:
+        state = conversion.get()
+        if state is not None:
+            state.left[code] = str(reason)
         return function
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     closure = tuple(_RUNTIME_CELL if n == RUNTIME else cells[n] for n in made.co_freevars)

@@ -432,13 +432,14 @@ class TracedArray(Viewed):
         trace = find_trace()
         if trace is None or self.home.finished:
             raise leaked(self)
-        if conversion.get() is not None:
-            instead = instead.removesuffix(CONVERTED)
+        location, state = user_line(), conversion.get()
+        if state is not None:
+            instead = instead.removesuffix(CONVERTED) + state.why_left(location)
         raise TraceError(
             f"{what} needs the value of {self.type} ({describe(self._value)}), which is only "
             "known when the "
             f"program runs; use {instead}",
-            location=user_line(),
+            location=location,
         )
 
     def __getattr__(self, name: str) -> Any:

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any, Final
+
+from weft.compiler.ir.location import Location
 
 
 @dataclass
@@ -20,7 +23,8 @@ class Conversion:
     `copies` is how many times the loop bodies around are traced; `conditions` are the places of
     traced conditions that decide whether this runs; `kept` are the iterators, by identity, from
     before the branches and loop bodies that run: nothing is to be taken from these; `ties` are
-    objects that may be the same, depending on values.
+    objects that may be the same, depending on values; `left` says why functions that are called
+    are as they are, by their code.
     """
 
     convert: Callable[[Any], Any]
@@ -29,6 +33,15 @@ class Conversion:
     conditions: list[str] = field(default_factory=list)
     kept: list[frozenset[int]] = field(default_factory=list)
     ties: list[Any] = field(default_factory=list)
+    left: dict[CodeType, str] = field(default_factory=dict)
+
+    def why_left(self, location: Location | None) -> str:
+        """For messages: why the function that a place is in was not converted, if it was not."""
+        instruction = None if location is None else location.instruction
+        reason = None if instruction is None else self.left.get(instruction[0])
+        if instruction is None or reason is None:
+            return ""
+        return f"; the control flow of {instruction[0].co_name} was not converted, as {reason}"
 
 
 conversion: Final[ContextVar[Conversion | None]] = ContextVar("weft_conversion", default=None)
