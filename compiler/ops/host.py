@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.compiler.ir.attributes import BOOL, HOST, TYPE, HostFunction, TupleOf
 from weft.compiler.ir.dims import Size
-from weft.compiler.ir.errors import EvaluationError, TraceError
+from weft.compiler.ir.errors import EvaluationError, OutOfMemoryError, TraceError
 from weft.compiler.ir.graph import Op, Parameter, Value
 from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.rules import Maybe
@@ -36,7 +36,8 @@ def _run_host_call(
     try:
         returned = function.function(*[operand.copy() for operand in operands])
     except Exception as error:
-        raise EvaluationError(f"@{function.name} raised {type(error).__name__}: {error}") from error
+        kind = OutOfMemoryError if isinstance(error, MemoryError) else EvaluationError
+        raise kind(f"@{function.name} raised {type(error).__name__}: {error}") from error
     arrays = _as_list(returned, len(results))
     if len(arrays) != len(results):
         raise EvaluationError(

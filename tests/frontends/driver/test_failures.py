@@ -141,6 +141,20 @@ def test_callback_that_raises() -> None:
     np.testing.assert_array_equal(f(good), (good * 2 + 1) * 10)
 
 
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_callback_that_finds_no_memory(backend: str) -> None:
+    def huge(x: Array) -> Array:
+        if x[0] < 0:
+            raise MemoryError("8 EiB")
+        return x
+
+    f = wf.jit(lambda x: wf.callback(huge, wf.spec("f64[2]"), x) + 1, backend=backend)
+    for _ in range(2):
+        np.testing.assert_array_equal(f(np.ones(2)), [2.0, 2.0])
+        with pytest.raises(MemoryError, match=f"(?s)huge raised MemoryError: 8 EiB.*{HERE}"):
+            f(-np.ones(2))
+
+
 def test_callback_that_raises_in_a_loop_ends_the_loop() -> None:
     seen: list[int] = []
 
