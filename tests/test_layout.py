@@ -187,6 +187,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "frontends.tracing",
         "frontends.regions",
         "frontends.numpy",
+        "frontends.driver",
         "frontends.eager",
         "frontends.api",
     ),

@@ -16,10 +16,12 @@ from weft.compiler.ir.errors import ArgumentError, TraceError
 from weft.compiler.ir.types import ArrayType, Shape
 from weft.compiler.transforms.colouring import Colouring
 from weft.frontends.api.differentiation import chosen_arguments, marked_leaves, require_whole
+from weft.frontends.driver.frozen.guard import Guard
+from weft.frontends.driver.frozen.watch import Watch
 from weft.frontends.regions.closures import flatten_arguments
 from weft.frontends.sparse.derivative_plans import DerivativePlan
 from weft.frontends.tracing import tree
-from weft.frontends.tracing.arguments import parameter_names
+from weft.frontends.tracing.arguments import Call, function_name, parameter_names
 from weft.frontends.tracing.caller import caller_location
 from weft.frontends.tracing.trace import find_trace
 
@@ -34,7 +36,8 @@ def sparse_jacobian(
     Structures are as for `jacfwd`, with such a matrix for each pair of arrays. Which entries are
     stored follows from the graph and is the same for all numbers, so some may be zero. Integer and
     bool arguments count with their values, as indices usually shape the pattern. The function is
-    traced once per kind of arguments, as by `jit`.
+    traced once per kind of arguments, and again when what it reads elsewhere has changed, as by
+    `jit`.
 
     >>> import numpy as np, weft as wf
     >>> jacobian = wf.sparse_jacobian(lambda x: x[1:] * x[:-1] ** 2)
@@ -96,6 +99,7 @@ class SparseDerivative:
         self.argnums = argnums
         self.is_hessian = is_hessian
         self._known: tuple[Known, ...] = ()  # what was used last comes first
+        self._watch = Watch(function, function_name(function), "warn")
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any) -> Any:
@@ -132,15 +136,26 @@ class SparseDerivative:
             )
         values, treedef = tree.flatten(tuple(args))
         kinds = [treedef, *map(_kind, values)]
-        for known in self._known:
+        for number, known in enumerate(self._known):
             if known[0] == kinds and known[1].has_fixed(values):
-                break
+                guard = known[2]
+                if guard.verify() if number else guard.check():
+                    break
         else:
-            known = kinds, self._plan(args)
+            known = kinds, *self._guarded_plan(args, treedef)
         if not (self._known and known is self._known[0]):
             others = [other for other in self._known if other is not known]
             self._known = (known, *others[: CACHE_SIZE - 1])
         return values, known[1]
+
+    def _guarded_plan(
+        self, args: Sequence[Any], treedef: tree.TreeDef
+    ) -> tuple[DerivativePlan, Guard]:
+        """A plan, and whether what its trace found outside of the arguments is still there."""
+        call, plans = Call((), (), treedef, ()), list[DerivativePlan]()
+        before = self._watch.look(call)
+        after = self._watch.traced(before, call, lambda: plans.append(self._plan(args)))
+        return plans[0], after.guard()
 
     def _plan(self, args: Sequence[Any]) -> DerivativePlan:
         name = getattr(self.function, "__name__", type(self.function).__name__)
@@ -164,7 +179,7 @@ class SparseDerivative:
 
 
 Kind = tuple[np.dtype[Any], Shape] | type | ArrayType
-Known = tuple[list[Any], DerivativePlan]
+Known = tuple[list[Any], DerivativePlan, Guard]
 
 
 def _kind(value: Any) -> Kind:

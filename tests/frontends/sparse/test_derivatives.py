@@ -528,3 +528,41 @@ def test_jacobians_of_random_programs_are_those_of_jacfwd(names: list[str], seed
 @given(st.lists(st.sampled_from(list(STEPS)), min_size=1, max_size=2), st.integers(0, 3))
 def test_hessians_of_random_programs_are_those_of_hessian(names: list[str], seed: int) -> None:
     assert_hessian(lambda x: np.sum(_program(names)(x) ** 2), points(SIZE, seed), exact=False)
+
+
+def test_what_the_function_reads_elsewhere_is_looked_at() -> None:
+    scale, matrix, extra = [1.0], np.eye(3), [False]
+
+    def function(x: Any) -> Any:
+        return matrix @ (x * scale[0]) + (x[::-1] if extra[0] else 0.0)
+
+    def energy(x: Any) -> Any:
+        return np.sum(function(x) ** 2)
+
+    x = points(3)
+    jacobian, hessian = wf.sparse_jacobian(function), wf.sparse_hessian(energy)
+
+    def check() -> None:
+        for _ in range(2):
+            assert_same(jacobian(x), wf.jacfwd(function)(x))
+            assert_same(hessian(x), wf.hessian(energy)(x))
+
+    check()
+    plans = len(jacobian._known)
+    check()
+    assert len(jacobian._known) == plans == 1
+    scale[0] = 2.0
+    check()
+    matrix[0, 2] = 3.0
+    check()
+    extra[0] = True  # the pattern is another one
+    check()
+    extra[0] = False
+    check()
+    assert len(jacobian._known) == 4
+
+
+def test_draws_in_the_function_are_warned_of() -> None:
+    jacobian = wf.sparse_jacobian(lambda x: x * np.random.rand())
+    with pytest.warns(wf.FrozenValueWarning, match="np.random.rand was drawn once"):
+        jacobian(points(2))
