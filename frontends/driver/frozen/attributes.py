@@ -34,7 +34,16 @@ from weft.frontends.driver.frozen.objects import (
     overridden,
     users_classes,
 )
-from weft.frontends.driver.frozen.places import Attribute, Entry, Keys, Method, Never, Place, Unset
+from weft.frontends.driver.frozen.places import (
+    Attribute,
+    ClassKeys,
+    Entry,
+    Keys,
+    Method,
+    Never,
+    Place,
+    Unset,
+)
 
 MOST_PLACES: Final = 2048  # that are asked for before every call, at some 10 ns each
 # Methods by which Python itself looks at instances, not the user's code on the way of a trace.
@@ -255,11 +264,11 @@ class Attributes(Walk):
         return len(self._names), len(self._objects), *flags
 
     def _keys_of(self, owner: Any, there: dict[str, Any], what: str) -> None:
-        """Which attributes an object has, where code can go on without one."""
-        if getattr(owner, "__dict__", None) is there and not issubclass(
-            type(owner), types.ModuleType | type
-        ):
+        """Which attributes an object and its classes have, where code can go on without one."""
+        if not issubclass(type(owner), type) and getattr(owner, "__dict__", None) is there:
             self._place(Keys(f"what {plain(what)} has", there, None, frozenset(there)))
+        for kind in users_classes(owner):
+            self._place(ClassKeys(f"what {kind.__name__} has", kind, None, frozenset(vars(kind))))
 
     def _attribute(self, owner: Any, name: str, held: Any, what: str) -> None:
         """One attribute of an object, as Python finds it."""

@@ -170,6 +170,15 @@ class Keys(Place):
         return ""
 
 
+class ClassKeys(Keys):
+    """Which attributes a class has of its own."""
+
+    __slots__ = ()
+
+    def condition(self, bind: Bind) -> str:
+        return f"{bind(self.owner)}.__dict__.keys() == {bind(self.expected)}"
+
+
 class Contents(Place):
     """What a list, a dict or a set holds: all of it, or of a large list some, and of other large
     ones how much, and now and then all.

@@ -677,6 +677,19 @@ CHANGES |= {
         "class C: k_1 = 1.0\nc = C()\ndef f(x): return x * getattr(c, 'k_' + str(1))",
         "C.k_1 = 2.0",
     ),
+    "class that gets an attribute": (
+        "class C: pass\nc = C()\ndef f(x): return x * getattr(c, 'k', 1.0)",
+        "C.k = 2.0",
+    ),
+    "class that gets an attribute that code asks for": (
+        "class B: pass\nclass C(B): pass\nc = C()\n"
+        "def f(x):\n  try: return x * c.k\n  except AttributeError: return x",
+        "B.k = 2.0",
+    ),
+    "module that gets an attribute": (
+        "def f(x): return x * getattr(cfg, 'k', 1.0)",
+        "cfg.k = 2.0",
+    ),
     "slot that gets a value": (
         "class C: __slots__ = ('k',)\nc = C()\ndef f(x): return x * getattr(c, 'k', 1.0)",
         "c.k = 2.0",
