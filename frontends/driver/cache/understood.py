@@ -25,7 +25,7 @@ import numpy as np
 
 from weft.frontends.driver.cache import bytecode, pure_names
 from weft.frontends.driver.cache.bytecode import Load
-from weft.frontends.driver.cache.walk import Walk
+from weft.frontends.driver.cache.walk import Walk, is_weft_module
 from weft.frontends.tracing.caller import is_weft
 
 MOST_ARRAY_BYTES: Final = 32 << 20
@@ -139,7 +139,7 @@ class Digest(Walk):
             value = loaded.get(attribute)
             if attribute not in loaded:
                 module = path
-            elif type(value) is types.ModuleType and value.__name__.startswith(_WEFT + "."):
+            elif type(value) is types.ModuleType and is_weft_module(value):
                 module = value.__name__
             elif _is_own(value, module, attribute):
                 self._attributes(attributes[number + 1 :], function)

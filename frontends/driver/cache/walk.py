@@ -13,6 +13,7 @@ from __future__ import annotations
 import builtins
 import functools
 import struct
+import sys
 import types
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -314,7 +315,7 @@ class Walk:
     ) -> None:
         """What code reads of a module, by name and at once."""
         for number, attribute in enumerate(attributes):
-            if module.__name__.partition(".")[0] == _WEFT:
+            if is_weft_module(module):
                 self._weft_path(module.__name__, attributes[number:], function)
                 return
             path = f"{name}.{attribute}"
@@ -330,6 +331,12 @@ class Walk:
                 return
             module, name = value, path
         self._module_value(module, name, function)
+
+
+def is_weft_module(module: types.ModuleType) -> bool:
+    """Whether it is one of this package, and not only of its name."""
+    name = module.__name__
+    return name.partition(".")[0] == _WEFT and sys.modules.get(name) is module
 
 
 _BUILTINS: Final = vars(builtins)

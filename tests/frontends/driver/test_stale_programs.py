@@ -10,6 +10,7 @@ import functools
 import os
 import sys
 import textwrap
+import types
 import warnings
 from pathlib import Path
 from typing import Any
@@ -220,6 +221,12 @@ ATTEMPTS = {
         def g(**kw): return [len(name) for name in kw][0]
         def f(x): return x * g(**{{'a' * int(V): 1}})
     """,
+    "module with a name of this package": """
+        M = type(np)('weft.part')
+        M.real = V
+        def f(x): return x * M.real
+    """,
+    "module of this package replaced": "def f(x): return wf.numpy.tanh(x)",
     "error state": """
         def f(x):
             try:
@@ -394,6 +401,8 @@ def set_state(name: str, value: float, patch: pytest.MonkeyPatch) -> None:
     """What is changed outside of both modules for an attempt."""
     is_second = value == 2.0
     handler = fails if is_second else passes
+    replaced = types.ModuleType("weft.numpy")
+    replaced.__dict__["tanh"] = np.sin if is_second else np.cos
     wf.stop_gradient  # noqa: B018  # loads it, so that it can be replaced
     changes: dict[str, tuple[Any, str, Any]] = {
         "pi": (np, "pi", value),
@@ -407,6 +416,7 @@ def set_state(name: str, value: float, patch: pytest.MonkeyPatch) -> None:
         "attribute of a function of NumPy": (np.mean, "real", value),
         "attribute of a function of this package": (wf.stop_gradient, "real", value),
         "wrapper of a function of NumPy": (np, "sum", wrapped(np.sum, value)),
+        "module of this package replaced": (wf, "numpy", replaced),
         "handler of warnings": (warnings, "showwarning", handler),
     }
     if name in changes:
