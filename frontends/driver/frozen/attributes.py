@@ -80,6 +80,7 @@ _READ_OF_LIBRARY_OBJECTS: Final = (
     *(bool, int, float, complex, str, tuple, np.ndarray),
     *(types.FunctionType, types.MethodType, functools.partial),
 )
+_FIXED: Final = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype)
 WRAPPERS: Final = (
     property,
     classmethod,
@@ -199,6 +200,9 @@ class Attributes(Walk):
         for name, part in sorted(held.items(), key=str):
             if is_holder or issubclass(type(part), _READ_OF_LIBRARY_OBJECTS):
                 self._found_attribute(value, name, part, what)
+            elif part is not None and not issubclass(type(part), _FIXED):
+                text = f"{plain(what)}.{name} is a {type(part).__qualname__} of a library's object"
+                self._unguardable(text, is_common=True)
 
     def _class(self, value: type, what: str) -> None:
         self._text("class", value.__module__, value.__qualname__, id(value))

@@ -66,6 +66,7 @@ _WITH_MEMORY: Final = (
 )
 _READS: Final = frozenset("read readline readlines readinto read1 next __next__".split())
 _RULES: Final = ("rule", "forward", "backward")  # of custom derivatives, which can be set again
+_MODULES_BY_NAME: Final = ({"import_module"}, {"__import__"}, {"sys", "modules"})
 _NAMES_COMPUTED: Final = ("globals", "eval", "exec")
 
 
@@ -287,9 +288,23 @@ class Dependencies(Attributes):
         if "__globals__" in code.co_names:
             text = f"{function} uses __globals__, which can read any variable"
             self._unguardable(text, is_common=False)
+        if any(each.issubset(code.co_names) for each in _MODULES_BY_NAME):
+            self._modules_by_name(code, names, function)
         before, self._code_names = self._code_names, code.co_names
         super()._code(code, names, modules, function)
         self._code_names = before
+
+    def _modules_by_name(
+        self, code: types.CodeType, names: Mapping[str, Any], function: str
+    ) -> None:
+        """The modules that code may get by a text that it has, or by the name of its own."""
+        texts = [each for each in code.co_consts if type(each) is str]
+        texts += [names["__name__"]] if "__name__" in code.co_names and "__name__" in names else []
+        for text in texts:
+            module = sys.modules.get(text)
+            if module is not None and is_users_module(module):
+                self._module_value(module, text, function)
+        self._unguardable(f"{function} gets modules by names", is_common=True)
 
     def _load(
         self,

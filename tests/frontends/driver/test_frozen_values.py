@@ -677,6 +677,16 @@ CHANGES |= {
         "class C: k_1 = 1.0\nc = C()\ndef f(x): return x * getattr(c, 'k_' + str(1))",
         "C.k_1 = 2.0",
     ),
+    "module by its name": (
+        "import sys\nsys.modules['weft_cfg'] = cfg\ncfg.k = 1.0\n"
+        "def f(x): return x * sys.modules['weft_cfg'].k",
+        "cfg.k = 2.0",
+    ),
+    "module imported by its name": (
+        "import sys, importlib\nsys.modules['weft_cfg'] = cfg\ncfg.k = 1.0\n"
+        "def f(x): return x * importlib.import_module('weft_cfg').k",
+        "cfg.k = 2.0",
+    ),
     "class that gets an attribute": (
         "class C: pass\nc = C()\ndef f(x): return x * getattr(c, 'k', 1.0)",
         "C.k = 2.0",
@@ -918,6 +928,20 @@ def test_strict_takes_generators_with_a_seed() -> None:
     seed, x = 3, np.ones(2)
     f = wf.jit(lambda x: x + np.random.default_rng(seed).normal(), check="strict")
     assert f(x)[0] == f(x)[0] == 1.0 + np.random.default_rng(3).normal()
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        "import queue\nQ = queue.Queue()\nQ.put(1.0)",
+        "import configparser as c\nQ = c.RawConfigParser()",
+    ],
+)
+def test_strict_refuses_objects_of_libraries_that_hold_others(held: str) -> None:
+    names = namespace(f"{held}\ndef f(x): return x * (2.0 if Q else 1.0)")
+    wf.jit(names["f"])(np.ones(2))
+    with pytest.raises(wf.FrozenValueError, match="no guard can tell.* of a library's object"):
+        wf.jit(names["f"], check="strict")(np.ones(2))
 
 
 def test_strict_refuses_arrays_too_large_to_be_compared() -> None:
