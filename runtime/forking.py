@@ -2,8 +2,8 @@
 
 Of the threads of a process only the one that forks is there in the child. A lock that another one
 held would be held for ever, so locks of `fork_lock` are free in the child. LLVM's own locks cannot
-be set right there, and modules seldom: a fork waits until no thread is inside of LLVM (`unforked`)
-or imports a module of those that compile.
+be set right there, and modules seldom: a fork waits until no thread is inside of LLVM, by the lock
+of llvmlite and `unforked`, or imports a module of those that compile.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _locks: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 _inside: Final[dict[object, int]] = {}  # the thread of each `unforked` under way
 _changed: Final = threading.Condition()  # its lock is held in the moment of a fork
 _is_forking: list[bool] = []  # one element for a fork under way
+_held: Final[list[Any]] = []  # the lock of llvmlite, while that fork has it
 
 
 def fork_lock() -> Any:
@@ -59,6 +60,10 @@ def _before() -> None:
         if name.partition(".")[0] in (*_PACKAGES, *sys.stdlib_module_names):
             with suppress(Exception):  # the thread that imports it sees that as well
                 importlib.import_module(name)
+    lock = _llvm_lock()
+    if lock is not None:
+        lock.acquire()
+        _held.append(lock)
 
 
 def _imports_of_others() -> list[str]:
@@ -83,6 +88,8 @@ def _drop_imports_of_others() -> None:
 
 
 def _after() -> None:
+    while _held:
+        _held.pop().release()
     if _is_forking:
         _is_forking.pop()
         _changed.release()

@@ -90,6 +90,32 @@ def test_a_fork_waits_for_what_must_not_be_cut() -> None:
     thread.join()
 
 
+def test_a_fork_waits_for_what_is_inside_of_llvm() -> None:
+    from llvmlite.binding import ffi
+
+    begun, is_done = threading.Event(), []
+
+    def work() -> None:
+        with ffi.lib._lock:  # as every function of llvmlite does
+            begun.set()
+            threading.Event().wait(0.05)
+            is_done.append(True)
+
+    def is_free() -> bool:
+        free = bool(ffi.lib._lock._lock.acquire(blocking=False))
+        return free and bool(is_done)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert begun.wait(PATIENCE)
+    assert exit_code(is_free) == 0
+    thread.join()
+    assert ffi.lib._lock._lock.acquire(timeout=PATIENCE)
+    ffi.lib._lock._lock.release()
+    with ffi.lib._lock:  # a fork inside of it does not wait for itself
+        assert exit_code(lambda: bool(ffi.lib._lock._lock._is_owned())) == 0
+
+
 def test_a_fork_inside_of_it_does_not_wait_for_itself() -> None:
     with unforked():
         assert exit_code(lambda: True) == 0
