@@ -149,9 +149,9 @@ class Working:
 class Memory:
     """Bytes of a program: `peak` of intermediate values, the `lower_bound` that no plan could be
     below (0 where sizes are known only at run time), what is `alive` then, arguments and results,
-    and `numbers` that the stack has no room for. Nodes that run work in `workspace` more, one after the other, on so many `threads`;
-    `working` tells what each needs, the most first. `unplanned` has what takes memory of a size
-    that is known only while the program runs.
+    and `numbers` that the stack has no room for. Nodes that run work in `workspace` more, one after
+    the other, on so many `threads`; `working` tells what each needs, the most first. `unplanned`
+    has what takes memory of a size that is known only while the program runs.
     """
 
     peak: Size
