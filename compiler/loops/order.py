@@ -71,7 +71,7 @@ class _Waits:
         """An update comes after those that read what it begins with, but for those that need it
         themselves: it can be in place then.
         """
-        bases = {
+        bases: dict[Node, Value] = {
             node: fusion.resolve(node.base)
             for node in self.nodes
             if isinstance(node, PiecewiseNode) and node.base is not None
