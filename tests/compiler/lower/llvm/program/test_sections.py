@@ -84,3 +84,16 @@ def test_numbers_pass_between_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = wf.jit(function)(x, z)
     for one, other in zip(ours, function(x, z), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+def test_more_numbers_pass_than_the_stack_has_room_for() -> None:
+    """At 16 bytes each these would take more than a function's frame may."""
+
+    def function(x: Any) -> Any:
+        values = [x]
+        for number in range(2700):
+            values.append(np.sin(values[-1]) + number)
+        return np.stack(values)
+
+    ours = wf.jit(function)(np.float64(0.5))
+    np.testing.assert_allclose(ours, function(np.float64(0.5)), rtol=1e-12, atol=1e-12)
