@@ -354,6 +354,9 @@ def _is_array(value: Any) -> bool:
 
 
 def _len(value: Any) -> Any:
+    around = conversion.get()
+    if around is not None and type(value) is list:
+        around.measured.append(id(value))
     return value.shape[0] if isinstance(value, Selected) else builtins.len(value)
 
 

@@ -14,11 +14,13 @@ from typing import Any, Final
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.errors import TraceError
 from weft.compiler.ir.graph import Region, Value
+from weft.compiler.ir.identity import RegionHashes
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import control
 from weft.compiler.ops.arithmetic import add
-from weft.frontends.flow import variables
+from weft.frontends.flow import growing, variables
 from weft.frontends.flow.branches import zeros_like
+from weft.frontends.flow.growing import EARLIER, Item, depends_on_earlier
 from weft.frontends.flow.identity import forgetting_ties, objects_in, tie_arrays, with_objects
 from weft.frontends.flow.iteration import Steps
 from weft.frontends.flow.jumps import is_internal
@@ -53,7 +55,7 @@ class TracedStep:
 
     made: TracedPart
     number: Value | None
-    lists: list[str]
+    lists: list[tuple[str, list[Any]]]
 
 
 class RolledLoop:
@@ -76,9 +78,13 @@ class RolledLoop:
         self._states: list[State] = []
         self._parameters: list[Tracer | None] = []
         self._kept: dict[int, bool] = {}
+        self._writes: set[int] = set()
         self._given: dict[str, list[Any]] = {}
         self._same: dict[str, list[bool]] = {}
         self._doubts: list[Doubt] = []
+        self._items: list[Item] = []
+        self._earlier: dict[int, list[Any]] = {}
+        self._arrays_after: list[Tracer] = []
         self._has_steps = False
         carried, self._carried = self._carried, []
         self._add_carried(carried)
@@ -103,7 +109,11 @@ class RolledLoop:
         step = self._stable(run, types, with_number=False)
         self._require_fixed(rows)
         outputs = self._outputs(step)
-        region, captured = self._close(step, [leaf.lifted for leaf in outputs])
+        self._items = self._items_of(step, outputs)
+        region, captured = closed = self._close(step, [leaf.lifted for leaf in outputs])
+        if step.lists and isinstance(steps.count, int):
+            for number in sorted({1, steps.count - 1} - {0}):
+                self._require_same(number, lambda: self._step(run, types, False), step, closed)
         results = control.scan.emit(
             *captured,
             *self._start(),
@@ -117,6 +127,41 @@ class RolledLoop:
         count = len(results) - len(outputs)
         self._finish(results[:count])
         self._grow(step, results[count:], steps.count)
+
+    def _require_same(
+        self,
+        number: int,
+        run: Callable[[], TracedStep],
+        first: TracedStep,
+        closed: tuple[Region, list[Value]],
+    ) -> None:
+        """Raise if a later step, which finds in the lists what earlier ones have appended, is not
+        the same as the first.
+        """
+        name = first.lists[0][0]
+        returned = first.made.returned
+        assert isinstance(returned, Taken)
+        added = tree.unflatten(returned.treedef, [EARLIER] * len(returned.leaves))
+        try:
+            with self._saved.frozen(), forgetting_ties():
+                for (_, container), items in zip(first.lists, added, strict=True):
+                    container.extend(items * number)
+                    self._earlier[id(container)] = items * number
+                later = run()
+                self._saved.require_known(self._carried)
+            self._saved.restore()
+            region, captured = self._close(later, [leaf.lifted for leaf in self._outputs(later)])
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise depends_on_earlier(name, error) from error
+        finally:
+            self._earlier.clear()
+            self._saved.restore()
+        states, others = (step.made.states + [step.made.returned] for step in (first, later))
+        is_same = list(map(_kind, states)) == list(map(_kind, others)) and captured == closed[1]
+        if not is_same or RegionHashes().hash(region) != RegionHashes().hash(closed[0]):
+            raise depends_on_earlier(name)
 
     def _require_fixed(self, rows: Sequence[Any]) -> None:
         """Raise if the loop writes to what it runs over: a scan takes all rows as they are before
@@ -137,8 +182,8 @@ class RolledLoop:
         step = self._stable(lambda _, number: body(number), [], with_number)
         if step.lists:
             raise core.trace_error(
-                f"{step.lists[0]} grows in this loop, whose number of steps is only known when the "
-                "program runs; make an array of fixed size before it and write x[i] = v"
+                f"{step.lists[0][0]} grows in this loop, whose number of steps is only known when "
+                "the program runs; make an array of fixed size before it and write x[i] = v"
             )
         condition = self._condition(goes_on, with_number)
         regions, captured = unify([condition, self._close(step, [])])
@@ -189,12 +234,17 @@ class RolledLoop:
         entering = self._enter(trace)
         owner = "a row of a sequence"
         given = [trace.argument(type, owner=owner) for type in rows]
-        grown: list[str] = []
+        grown: list[tuple[str, list[Any]]] = []
 
         def part() -> list[Any]:
             self._agree()
-            run(given, number)
-            return self._appended(grown)
+            with growing.measured() as lengths:
+                run(given, number)
+            added = self._appended(grown)
+            for name, container in grown:
+                if id(container) in lengths:
+                    raise depends_on_earlier(name)
+            return added
 
         made = trace_part(part, self._carried, self._written, trace, entering)
         after = None
@@ -238,21 +288,22 @@ class RolledLoop:
             if parameter is not None:
                 parameter.settle()
 
-    def _appended(self, grown: list[str]) -> list[Any]:
-        """What a step appended to lists, whose names go into `grown`."""
+    def _appended(self, grown: list[tuple[str, list[Any]]]) -> list[Any]:
+        """What a step appended to lists, which go into `grown`."""
         added: list[Any] = []
         carried = [slot.name for slot in self._carried if slot.name in self._names.changed]
         for name, container, content in self._saved.altered():
             if name in carried and is_tree(container):
                 continue
-            count = len(content)
+            before = [*content, *self._earlier.get(id(container), ())]
+            count = len(before)
             is_longer = type(container) is list and len(container) > count
-            if not is_longer or any(a is not b for a, b in zip(container, content, strict=False)):
+            if not is_longer or any(a is not b for a, b in zip(container, before, strict=False)):
                 raise core.trace_error(
                     f"{name} is changed in this loop in another way than by append, at each step "
                     "the same; use an array, or unroll the loop: for ... in wf.unrolled(...)"
                 )
-            grown.append(name)
+            grown.append((name, container))
             added.append(container[count:])
         return added
 
@@ -291,6 +342,7 @@ class RolledLoop:
             for number, array in enumerate(self._parameters)
             if array is not None and (array.is_written or id(array) in doubted)
         }
+        self._writes = written
         matters = found.matters_beyond(self._sharing, written, read, moved)
         known = {id(array) for array, _ in self._doubts}
         line = step.doubts[0][1] if step.doubts else user_line() or True
@@ -408,7 +460,8 @@ class RolledLoop:
         count = len(self._types())
         resume(self._doubts)
         store(self._written, results[count:])
-        given = iter(self._arrays(results[:count]))
+        self._arrays_after = self._arrays(results[:count])
+        given = iter(self._arrays_after)
         for slot, before, state in zip(self._carried, self._entry, self._states, strict=True):
             if not isinstance(state, Taken):
                 slot.set(UNDEFINED)
@@ -433,36 +486,49 @@ class RolledLoop:
 
     # --- lists ----------------------------------------------------------------------------------
 
+    def _items_of(self, step: TracedStep, outputs: Sequence[VariableLeaf]) -> list[Item]:
+        """Which arrays a step has appended, none of which later steps may write to."""
+        ends = [leaf.array for leaf in self._leaves(step.made.states)]
+        trace, starts = step.made.trace, self._parameters
+        items = growing.items_of(outputs, trace, starts, ends, self._sharing)
+        changed = {id(array) for array in [*self._written, *[array for array, _ in self._doubts]]}
+        if step.lists:
+            growing.require_kept(step.lists[0][0], items, self._writes, changed)
+        return items
+
     def _outputs(self, step: TracedStep) -> list[VariableLeaf]:
         returned = step.made.returned
         assert isinstance(returned, Taken)
         for leaf in returned.leaves:
             if leaf.type is None:
                 raise core.trace_error(
-                    f"{step.lists[0]} gets {leaf} in this loop, which is no array or number; "
+                    f"{step.lists[0][0]} gets {leaf} in this loop, which is no array or number; "
                     "unroll the loop: for ... in wf.unrolled(...)"
                 )
         return list(returned.leaves)
 
-    def _grow(self, step: TracedStep, stacked: Sequence[Value], count: Any) -> None:
+    def _grow(self, step: TracedStep, values: Sequence[Value], count: Any) -> None:
         """Append to lists what the steps have left, item by item: joined again they are the array
         that they are rows of.
         """
         if not step.lists:
             return
         if not isinstance(count, int):
-            raise core.trace_error(f"{step.lists[0]} grows in a loop of {count} steps")
+            raise core.trace_error(f"{step.lists[0][0]} grows in a loop of {count} steps")
         returned = step.made.returned
         assert isinstance(returned, Taken)
-        arrays = [core.wrap(value) for value in stacked]
+        arrays = [growing.stacked(*pair) for pair in zip(values, self._items, strict=True)]
+        growing.link(self._items, arrays, self._arrays_after, self._entry_arrays())
+        pairs = list(zip(arrays, self._items, strict=True))
         steps = [
-            variables.rebuild(returned, [array[k] for array in arrays])  # type: ignore[index]
+            variables.rebuild(
+                returned,
+                [array[k] if item.same is None else item.same for array, item in pairs],  # type: ignore[index]
+            )
             for k in range(count)
         ]
-        containers = {name: container for name, container, _ in self._saved.containers}
-        for number, name in enumerate(step.lists):
-            items = [item for made in steps for item in made[number]]
-            containers[name].extend(items)
+        for number, (_, container) in enumerate(step.lists):
+            container.extend([item for made in steps for item in made[number]])
 
 
 def _adapted_leaf(before: VariableLeaf, after: VariableLeaf) -> VariableLeaf | None:

@@ -24,7 +24,8 @@ class Conversion:
     traced conditions that decide whether this runs; `kept` are the iterators, by identity, from
     before the branches and loop bodies that run: nothing is to be taken from these; `ties` are
     objects that may be the same, depending on values; `left` says why functions that are called
-    are as they are, by their code.
+    are as they are, by their code; `measured` are the lists, by identity, whose length was asked
+    for.
     """
 
     convert: Callable[[Any], Any]
@@ -34,6 +35,7 @@ class Conversion:
     kept: list[frozenset[int]] = field(default_factory=list)
     ties: list[Any] = field(default_factory=list)
     left: dict[CodeType, str] = field(default_factory=dict)
+    measured: list[int] = field(default_factory=list)
 
     def why_left(self, location: Location | None) -> str:
         """For messages: why the function that a place is in was not converted, if it was not."""
