@@ -253,7 +253,7 @@ class Reader:
         try:
             numbers = [_number(token, type.dtype) for token in tokens]
             array = np.array(numbers, dtype=type.dtype.numpy).reshape(_static(type))
-        except (ValueError, OverflowError, TypeError):
+        except (ValueError, ArithmeticError, TypeError):
             self.fail(f"a number that is no {type.dtype}", start)
         array.setflags(write=False)
         return Constant(array)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -191,11 +192,17 @@ def _shortest(number: Any) -> str:
 
 
 def parse_float(text: str, dtype: np.dtype[Any]) -> Any:
-    """The number that `_format_number` wrote for a real float."""
+    """The number that `_format_number` wrote for a real float; ArithmeticError if it is too large
+    for the dtype.
+    """
     if text.startswith("x"):
         (number,) = np.frombuffer(bytes.fromhex(text[2:-1]), dtype)
         return number
-    return np.asarray(float(text)).astype(dtype)[()]
+    number = float(text)
+    if math.isinf(number) and "inf" not in text:
+        raise OverflowError(text)
+    with np.errstate(over="raise"):
+        return np.asarray(number).astype(dtype)[()]
 
 
 def _embedded(constant: Constant) -> str:
