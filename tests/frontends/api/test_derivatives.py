@@ -373,3 +373,33 @@ def test_check_grads_finds_a_wrong_rule() -> None:
     wf.check_grads(lambda x: np.sum(np.sin(x) ** 2), (X,))
     with pytest.raises(ValueError, match="there is no mode 'sideways'"):
         wf.check_grads(quadratic, (X,), modes=("sideways",))
+
+
+Z = np.array([0.3 + 0.4j, -1.1 + 0.2j, 0.7 - 0.9j])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda z: np.sum(np.abs(z) ** 2),
+        lambda z: np.sum(2 * z.real + z.imag),
+        lambda z: z * np.conj(z),
+        lambda z: np.exp(z) * np.angle(z),
+        lambda z: np.fft.fft(z.real),
+        lambda z: np.linalg.eigvalsh(np.outer(z, np.conj(z)) + np.diag([1.0, 2.0, 3.0])),
+    ],
+    ids=["abs", "parts", "conj", "angle", "fft of real", "eigvalsh"],
+)
+def test_check_grads_takes_functions_of_complex_numbers(function: Callable[..., Any]) -> None:
+    wf.check_grads(function, (Z,))
+
+
+def test_check_grads_finds_a_wrong_rule_of_complex_numbers() -> None:
+    @wf.custom_jvp
+    def wrong(z: Any) -> Any:
+        return np.conj(z)
+
+    wrong.defjvp(lambda primals, tangents: (np.conj(primals[0]), tangents[0]))
+    for mode in ("forward", "reverse"):
+        with pytest.raises(wf.GradientError, match=f"{mode} mode gives"):
+            wf.check_grads(wrong, (Z,), modes=(mode,))
