@@ -10,14 +10,22 @@ from weft.compiler.ir.types import ArrayType
 
 def empty_results(op: Op) -> list[Constant] | None:
     """The results of an op if none has an element: then nothing is read for them, no index is
-    looked at, and nothing can fail.
+    looked at, and nothing can fail but a write of something to a place that there is not.
     """
     definition = op.definition
     if not op.results or op.regions or definition.has_effect or definition.is_marker:
         return None
+    if definition.name == "scatter" and not _may_be_nothing(op):
+        return None
     if not all(_is_empty(result.type) for result in op.results):
         return None
     return [Constant(_nothing(result.type), op.location) for result in op.results]
+
+
+def _may_be_nothing(op: Op) -> bool:
+    """Whether a scatter need not fail where there is no place to write to."""
+    updates = op.operands[1].type
+    return _is_empty(updates) or op.attributes["mode"] == "fill"
 
 
 def _is_empty(type: ArrayType) -> bool:

@@ -36,3 +36,39 @@ def test_calls_without_results_that_matter_are_still_made() -> None:
 
     f = wf.jit(lambda x: wf.callback(noted, wf.spec("f64[0]"), x).sum() + x.sum())
     assert f(np.ones(3)) == 3.0 and seen == [(3,)]
+
+
+def set_item(x: Any, i: Any) -> Any:
+    x = x.copy()
+    x[i] = 1.0
+    return x
+
+
+def add_to_item(x: Any, i: Any) -> Any:
+    x = x.copy()
+    x[i] += 1.0
+    return x
+
+
+def add_at(x: Any, i: Any) -> Any:
+    x = x.copy()
+    np.add.at(x, i, 1.0)
+    return x
+
+
+def put(x: Any, i: Any) -> Any:
+    x = x.copy()
+    np.put(x, i, 1.0)
+    return x
+
+
+@pytest.mark.parametrize("size", ["known", "symbolic"])
+@pytest.mark.parametrize("write", [set_item, add_to_item, add_at, put])
+def test_there_is_no_place_in_an_array_without_elements(write: Any, size: str) -> None:
+    specs = None if size == "known" else ["f64[n>=0]", "i64[m>=0]"]
+    f = wf.jit(write, specs=specs)
+    nothing, none = np.zeros(0), np.zeros(0, int)
+    assert f(nothing, none).shape == (0,)
+    for run in (write, f):
+        with pytest.raises(IndexError):
+            run(nothing, np.array([0]))
