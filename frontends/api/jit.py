@@ -153,8 +153,7 @@ class CompiledFunction(Dispatcher):
         """By name where its module has it, as for functions; else by the function and the options.
         Compiled versions are made anew.
         """
-        wrapper: Any = self
-        name = str(wrapper.__qualname__)
+        name = str(getattr(self, "__qualname__", ""))  # a partial has none
         held: Any = sys.modules.get(self.__module__)
         for part in name.split("."):
             held = getattr(held, part, None)

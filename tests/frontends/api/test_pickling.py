@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 from typing import Any
 
@@ -27,6 +28,17 @@ def halved(x: Any) -> Any:
     return x
 
 
+class Scaled:
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.scale
+
+    def method(self, x: Any) -> Any:
+        return x + self.scale
+
+
 X = np.arange(3.0)
 
 
@@ -49,6 +61,16 @@ def test_others_by_function_and_options(is_called: bool) -> None:
         assert each is not f and each.function is power
         np.testing.assert_array_equal(each(X.copy(), n=3), X**3)
         assert each.explain_cache().count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    "function",
+    [functools.partial(power, n=3), Scaled(3.0), Scaled(3.0).method, np.sin],
+    ids=["partial", "object", "method", "ufunc"],
+)
+def test_callables_of_all_kinds(function: Any) -> None:
+    for each in copies(wf.jit(function)):
+        np.testing.assert_allclose(each(X), function(X), rtol=1e-15)
 
 
 def test_control_flow_is_converted_again() -> None:
