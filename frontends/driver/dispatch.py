@@ -325,6 +325,8 @@ class Dispatcher:
         if len(self._cache) > CACHE_SIZE:
             (other, dropped), _ = self._cache.popitem(last=False)
             self._states[other] = tuple([s for s in self._states[other] if s != dropped])
+            if not self._states[other]:
+                del self._states[other]
             self._forget_stubs()
 
     def _forget_stubs(self) -> None:

@@ -114,6 +114,7 @@ def test_versions_that_are_dropped_leave_nothing() -> None:
         f(np.ones(size))
     assert left() - before == Counter()
     assert len(f._cache) == CACHE_SIZE and f._reasons.maxlen == MOST_REASONS
+    assert f._states.keys() == {key for key, _ in f._cache}
 
 
 class _Heap(ctypes.Structure):
