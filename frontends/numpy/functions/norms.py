@@ -10,7 +10,7 @@ from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.graph import Value
 from weft.compiler.ops.arithmetic import div, mul, pow_
 from weft.compiler.ops.linalg import svd
-from weft.compiler.ops.logic import and_, is_nan, not_, select
+from weft.compiler.ops.logic import and_, gt, is_nan, not_, select
 from weft.frontends.numpy.functions.axis_access import element
 from weft.frontends.numpy.functions.magnitude import magnitude, root, squared_magnitude
 from weft.frontends.numpy.functions.matrices import inverse, matrices, square_matrices
@@ -123,7 +123,9 @@ def _vector_norm(value: Value, axes: tuple[int, ...], order: Order) -> Value:
         return reduce(SUM, sizes, axes)
     dtype = sizes.type.dtype
     total = reduce(SUM, pow_(sizes, constant(order, dtype)), axes)
-    return pow_(total, constant(1 / order, dtype))
+    found = pow_(total, constant(1 / order, dtype))
+    # Where it is 0, so is its derivative, as for order 2.
+    return select(gt(total, constant(0, dtype)), found, total) if order > 1 else found
 
 
 def _largest(sizes: Value, axes: tuple[int, ...]) -> Value:

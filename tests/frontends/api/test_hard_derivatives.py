@@ -66,6 +66,19 @@ def test_norm_at_zero() -> None:
     np.testing.assert_allclose(pairs, np.stack([zero, y / 5]))
 
 
+@pytest.mark.parametrize("order", [1, 1.5, 2, 3, np.inf, None])
+def test_vector_norms_at_zero(order: float | None) -> None:
+    def norms(x: Any) -> Any:
+        return np.sum(np.linalg.norm(x, order, axis=1))
+
+    x = np.array([[0.0, 0.0, 0.0], [3.0, 4.0, 0.5]])
+    np.testing.assert_array_equal(wf.grad(norms)(x)[0], np.zeros(3))
+    np.testing.assert_array_equal(wf.jit(wf.grad(norms))(x)[0], np.zeros(3))
+    wf.check_grads(norms, (x[1:],))
+    forward = wf.jvp(norms, (x,), (np.eye(2, 3),))[1]
+    assert forward == pytest.approx(wf.grad(norms)(x)[1, 1])
+
+
 def stable_logsumexp(x: Any) -> Any:
     top = wf.stop_gradient(np.max(x))
     top = np.where(np.isfinite(top), top, 0.0)
