@@ -351,7 +351,7 @@ STUB_EXPORTS: Final = (
     *(STUB_CALL, STUB_ENTER, STUB_ARRAY, POLL, BUFFER, MEMORY_TRIM),
     *MEMORY_HANDLER,
 )
-BUFFERED: Final = "data"  # the attribute whose buffer objects with BUFFER offer as their own
+BUFFERED: Final = "_buffer"  # the attribute whose buffer objects with BUFFER offer as their own
 
 # The functions of Python and NumPy that the stub calls.
 PYTHON_API: Final = (

@@ -363,6 +363,7 @@ class Array(Held):
     # --- exchange ---
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumPyArray:
+        self._require_nothing_lost()
         data = self.data
         if dtype is not None and np.dtype(dtype) != data.dtype:
             if copy is False:
@@ -372,12 +373,13 @@ class Array(Held):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
+        self._require_nothing_lost()
         if self.dtype.kind == "V":  # bfloat16 would arrive as two bytes without a meaning
             raise AttributeError(f"arrays of {self.dtype} have no __array_interface__")
         return self.data.__array_interface__
 
     def __buffer__(self, flags: int) -> memoryview:  # older Pythons do as `_offer_buffers` says
-        return memoryview(self.data)  # type: ignore[arg-type]
+        return memoryview(self._buffer)  # type: ignore[arg-type]
 
     def __dlpack__(self, **options: Any) -> Any:
         """Read-only; whoever speaks a DLPack that cannot say so gets a copy."""

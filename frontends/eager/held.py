@@ -8,12 +8,15 @@ NumPy's array would have are known here from a stand-in without elements.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from types import FrameType
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from weft.compiler.ir.ambient import sealed
+from weft.compiler.ir.errors import WeftError
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import type_of
 from weft.compiler.record import record
@@ -22,11 +25,31 @@ from weft.frontends.eager.recording import NumPyArray, Recording
 from weft.frontends.eager.stand_ins import GivenAway
 from weft.frontends.tracing.trace import Tracer
 
+Place: TypeAlias = tuple[int, int]
+_HERE: Final = "weft.frontends.eager."
+
+
+def _place() -> Place:
+    """The instruction of somebody else that asks an array for something."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_HERE):
+        frame = frame.f_back
+    return (0, 0) if frame is None else (id(frame), frame.f_lasti)
+
 
 class Held:
     """An array's value: computed, or waiting in a recording; and what it is a view of, if it is."""
 
-    __slots__ = ("_data", "_own", "_recording", "_value", "_view", "_version", "__weakref__")
+    __slots__ = (
+        "_data",
+        "_own",
+        "_recording",
+        "_value",
+        "_view",
+        "_version",
+        "_failed",
+        "__weakref__",
+    )
     __weft_holds__ = ("_own", "data")  # where call stubs find the value, and what computes it
 
     _data: NumPyArray | None
@@ -35,6 +58,7 @@ class Held:
     _value: Value | GivenAway | None
     _view: ArrayView | None
     _version: int  # how often the family was written to when the value was right
+    _failed: tuple[Place, BaseException] | None  # what was raised where a buffer was asked for
 
     @property
     def data(self) -> NumPyArray:
@@ -49,6 +73,26 @@ class Held:
         view = self._data.view()
         view.flags.writeable = False
         return view
+
+    @property
+    def _buffer(self) -> NumPyArray:
+        """The value for who asks for a buffer. NumPy does, and where it gets none it asks for other
+        things, whatever was raised: an interrupt must not be lost.
+        """
+        self._failed = None
+        try:
+            return self.data
+        except WeftError:
+            raise  # by whatever is asked next, too
+        except BaseException as error:
+            self._failed = _place(), error
+            raise
+
+    def _require_nothing_lost(self) -> None:
+        """Raise again what was raised where the same call asked for a buffer before."""
+        failed = getattr(self, "_failed", None)
+        if failed is not None and failed[0] == _place():
+            raise failed[1]
 
     def settle(self, data: NumPyArray) -> None:
         """Take on a computed value."""

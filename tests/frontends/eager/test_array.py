@@ -263,3 +263,36 @@ def test_writing_under_a_mask(kind: Any) -> None:
     ours = write(wnp.arange(5.0), kind(np.arange(5) > 2), kind([7.0, 8.0]))
     assert isinstance(ours, wf.Array)
     np.testing.assert_array_equal(ours, plain)
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, TimeoutError, MemoryError])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        np.asarray,
+        np.array,
+        np.from_dlpack,
+        memoryview,
+        lambda x: np.array([[x]]),
+        lambda x: x.__array_interface__,
+    ],
+    ids=["asarray", "array", "dlpack", "memoryview", "lists", "interface"],
+)
+def test_what_a_signal_handler_raises_is_not_lost(
+    ask: Callable[[Any], Any], raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NumPy asks for a buffer first, and where that raises, whatever it is, for something else."""
+    computed, times = recording.Recording.compute, iter([True])
+
+    def interrupted(self: recording.Recording, wanted: Any) -> Any:
+        if next(times, False):
+            raise raised
+        return computed(self, wanted)
+
+    monkeypatch.setattr(recording.Recording, "compute", interrupted)
+    x = wf.numpy.asarray([1.0, 2.0]) + 1
+    with pytest.raises(raised):
+        ask(x)
+    for _ in range(2):
+        ask(x)
+    np.testing.assert_array_equal(np.asarray(x), [2.0, 3.0])
