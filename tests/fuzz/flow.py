@@ -57,6 +57,10 @@ CONVERTED = (
     "{w} = {f} * 2 if {0}.sum() > 0 else -{0}",
     "{w} = {f} * 1\nk = 0\nwhile k < {many} and {w}.sum() < 5:\n    {w} = {w} + 0.5\n    k += 1",
     "parts = []\nfor i in range({size}):\n    parts.append({f1}[i % {size}] * 2)\n{w} = np.array(parts)",
+    "parts = [{f} * 1]\nfor i in range({many}):\n    parts.append(parts[-1] * 0.5 + i)\n{w} = np.array(parts)",
+    "parts = []\nfor i in range({many}):\n    parts.append({f} * len(parts))\n{w} = np.array(parts)",
+    "parts = []\nfor i in range({many}):\n    parts.insert(0, {f} * i)\n{w} = np.array(parts)",
+    "one, parts = {f1} * 1, []\nfor i in range({many}):\n    one[0] = i\n    parts.append(one)\n{w} = np.array(parts)",
     "{w} = {f1}.copy()\nfor i in range(1, {size}):\n    if {w}[i].sum() < {w}[i - 1].sum():\n        {w}[i] = {w}[i - 1]",
     "{w} = {f} * 1\nfor i in range(2):\n    for j in range({many}):\n        {w} = {w} * 0.5 + i - j",
 )

@@ -164,7 +164,7 @@ class Filling:
         return str(self.random.choice((1, 2, 3, 4, 5, 7, 8, 12)))
 
     def _many(self) -> str:
-        return str(self.random.choice((0, 1, 5, 20)))
+        return str(self.random.choice((0, 1, 5, 20, 40)))  # above 32 steps loops are rolled
 
     def _low(self) -> str:
         return self.random.choice(["-1", "0", "-2", "0.5"])
