@@ -34,6 +34,7 @@ from tests.programs.source import (
     sampling,
     seams,
     spins,
+    sweeps,
     volatility,
 )
 
@@ -236,6 +237,49 @@ def _land(r: Random, large: bool) -> tuple[Any, ...]:
     return (r.integers(0, 2, (64, 64) if large else (9, 8)),)
 
 
+def _rows(r: Random, large: bool) -> tuple[Any, ...]:
+    return r.normal(size=(2_000, 300) if large else (40, 7)), 0.9
+
+
+def _columns(r: Random, large: bool) -> tuple[Any, ...]:
+    return r.normal(size=(300, 2_000) if large else (7, 40)), 0.9
+
+
+def _bands(r: Random, large: bool) -> tuple[Any, ...]:
+    shape = (500, 200) if large else (20, 5)
+    below, middle, above, right = r.random((4, *shape))
+    return below, middle + 3.0, above, right
+
+
+def _square(r: Random, large: bool) -> tuple[Any, ...]:
+    return r.random((200, 200) if large else (24, 24)), 0.5, 10
+
+
+def _relaxed(r: Random, large: bool) -> tuple[Any, ...]:
+    return r.random((200, 200) if large else (24, 24)), 20
+
+
+def _knapsack(r: Random, large: bool) -> tuple[Any, ...]:
+    count, room = (200, 1_000) if large else (9, 40)
+    return r.integers(1, 50 if large else 9, count), r.random(count), room
+
+
+def _unsorted(r: Random, large: bool) -> tuple[Any, ...]:
+    return (r.random((500, 20) if large else (40, 3)),)
+
+
+# In place, and so that Numba compiles them as they are, too.
+SWEEPS: tuple[Program, ...] = (
+    Program(sweeps.filter_rows, _rows),
+    Program(sweeps.filter_columns, _columns),
+    Program(sweeps.thomas, _bands),
+    Program(sweeps.alternating_directions, _square, static=(2,)),
+    Program(sweeps.relaxed_rows, _relaxed, static=(1,)),
+    Program(sweeps.shortest_paths, _floyd),
+    Program(sweeps.knapsack, _knapsack, static=(2,)),
+    Program(sweeps.bubbled, _unsorted),
+)
+
 PROGRAMS: tuple[Program, ...] = (
     Program(clustering.kmeans, _kmeans, static=(2,)),
     Program(life.life, _life, static=(1,)),
@@ -272,4 +316,5 @@ PROGRAMS: tuple[Program, ...] = (
     Program(colours.rgb_to_hsv, _colours, control_flow=False),
     Program(volatility.garch, _returns),
     Program(islands.islands, _land),
+    *SWEEPS,
 )
