@@ -81,6 +81,7 @@ class FusionLimits:
     repeated_cost: int = 4  # additions per element that may be repeated rather than stored
     pairwise_cost: int = 400  # the same of values far larger than what they are made of, in all
     pairwise_groups: int = 6  # groups that compute such a value again, at most
+    updates: int = 8  # of one array: all but one of many begin with a copy of it
     column_bytes: int = 1 << 18  # of an array that may be written column by column, at most
 
 
@@ -179,15 +180,15 @@ class _Fuser:
         another step of the update or after it: the update could not be in place.
         """
         for array in map(view_base, op.operands):
-            first = self._first_update.get(array)
-            if first is None or not is_small_part(result, array):
+            first, updates = self._first_update.get(array), self._updates.get(array, ())
+            if first is None or len(updates) > LIMITS.updates or not is_small_part(result, array):
                 continue
             # What follows an update in the program may well be read after it.
             if first < self.position[op] or any(
                 self._order.precedes([update], home)
                 if (home := self._outermost(group)) is not update
                 else meets(result, array, group, places)
-                for update in self._updates.get(array, ())
+                for update in updates
                 for group, places in groups.items()
             ):
                 self._refuse(op, groups, "it is read from an array that is changed in place")

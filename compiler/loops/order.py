@@ -68,8 +68,8 @@ class _Waits:
             self._after(before, after)
 
     def _read_before_updates(self, fusion: Fusion) -> None:
-        """An update comes after those that read what it begins with, but for those that need it
-        themselves: it can be in place then.
+        """The last update of an array comes after those that read what it begins with, but for
+        those that need it themselves: it can be in place then.
         """
         bases: dict[Node, Value] = {
             node: fusion.resolve(node.base)
@@ -83,7 +83,8 @@ class _Waits:
             for value in set(self.read[node]) & readers.keys():
                 readers[value].append(node)
         rank = self._with_updates_late(bases, readers)
-        for update, base in bases.items():
+        last = {bases[node]: node for node in sorted(bases, key=rank.__getitem__)}
+        for base, update in last.items():
             for reader in readers[base]:
                 if rank[reader] < rank[update]:
                     self._after(reader, update)

@@ -533,7 +533,6 @@ class Dispatcher:
 
 
 def _with_first(new: T, old: tuple[T, ...]) -> tuple[T, ...]:
-    """What is tried one after the other, the latest first."""
     return (new, *old[: MOST_STUBS - 1])
 
 
