@@ -24,7 +24,7 @@ Clock = Callable[[], float]
 
 
 @record
-class Limits:
+class ReductionLimits:
     """How long reducing may take: `seconds`, which a user waits once for, at the first call of a
     function that does not compile (a fault in 200 ops takes a tenth of that in a pass, and most of
     it where LLVM has to run each time); and how many times all kinds of reduction are gone through,
@@ -35,11 +35,11 @@ class Limits:
     rounds: int = 8
 
 
-DEFAULT: Final = Limits()
+DEFAULT: Final = ReductionLimits()
 
 
 @record
-class Reduced:
+class ReducedGraph:
     """The smallest graph that was found, how many were tried, and whether the time was enough."""
 
     graph: Graph
@@ -57,9 +57,9 @@ def reduce(
     fails: Fails,
     *,
     suspects: Sequence[Op] = (),
-    limits: Limits = DEFAULT,
+    limits: ReductionLimits = DEFAULT,
     clock: Clock = time.monotonic,
-) -> Reduced:
+) -> ReducedGraph:
     """The smallest graph found on which `fails` holds, which must hold for this one. Its ops that
     are `suspects` are tried first, each alone.
 
@@ -74,7 +74,7 @@ def reduce(
         search.run(limits.rounds)
     except _TimeIsUp:
         is_finished = False
-    return Reduced(search.best, search.attempts, clock() - started, is_finished)
+    return ReducedGraph(search.best, search.attempts, clock() - started, is_finished)
 
 
 class _Search:

@@ -30,7 +30,7 @@ from weft.compiler.ir.index.expression import (
 )
 from weft.compiler.ir.index.references import references
 from weft.compiler.loops.collapse import collapse
-from weft.compiler.loops.equal_groups import LayoutOf, Signature, Template, signature
+from weft.compiler.loops.equal_groups import GroupSignature, LayoutOf, Template, signature
 from weft.compiler.loops.group import FusionGroup, PiecewiseNode, Reduction, Store
 from weft.compiler.loops.kernel import (
     Argument,
@@ -80,7 +80,7 @@ class _Builder:
     def region(self, plan: RegionPlan) -> None:
         kernels = self.kernels
         layouts: dict[Value, Layout] = {}
-        signatures: dict[FusionGroup, Signature | None] = {}
+        signatures: dict[FusionGroup, GroupSignature | None] = {}
 
         def layout_of(value: Value, written: bool) -> Layout | None:
             if not value.type.rank:
@@ -116,7 +116,7 @@ class _Builder:
 
     def _group(
         self,
-        signed: Signature | None,
+        signed: GroupSignature | None,
         group: FusionGroup,
         built: Callable[[FusionGroup], Kernel],
     ) -> Kernel:
@@ -130,7 +130,7 @@ class _Builder:
 
     def _rows(
         self,
-        signed: Signature | None,
+        signed: GroupSignature | None,
         group: FusionGroup,
         rows: tuple[Loop, ...],
         built: Callable[[FusionGroup], Kernel],

@@ -20,7 +20,7 @@ from weft.compiler.record import record
 LayoutOf = Callable[[Value, bool], "Layout | None"]
 
 
-class Signature:
+class GroupSignature:
     """What determines a group's kernel but for its arrays and numbers, which are listed in the
     order in which the group meets them.
     """
@@ -45,7 +45,7 @@ IsLiteral = Callable[[Constant], bool]
 
 def signature(
     group: FusionGroup, layout_of: LayoutOf, order: Mapping[Op, int], is_literal: IsLiteral
-) -> Signature | None:
+) -> GroupSignature | None:
     """The signature of a group; None for one that is built on its own. The arguments are those of
     `build_kernels.build`; `is_literal` says which constants are written into a kernel.
     """
@@ -60,13 +60,13 @@ class _Signer:
         self.group = group
         self.layout_of = layout_of
         self.is_literal = is_literal
-        self.result = Signature()
+        self.result = GroupSignature()
         self.places: dict[Place, int] = {}
         self.refs: dict[Ref, tuple[int, int]] = {}
         self.accesses: list[list[tuple[Size, tuple[Size, ...], int]]] = []
         self.parts: list[Hashable] = []
 
-    def sign(self, order: Mapping[Op, int]) -> Signature:
+    def sign(self, order: Mapping[Op, int]) -> GroupSignature:
         group, result = self.group, self.result
         inner = [loop for loops in group.reduce_loops.values() for loop in loops]
         loops = list(dict.fromkeys((*group.loops, *inner)))
@@ -202,13 +202,13 @@ class Template:
     starts: tuple[int, ...]
 
     @classmethod
-    def of(cls, kernel: Kernel, signed: Signature) -> Template:
+    def of(cls, kernel: Kernel, signed: GroupSignature) -> Template:
         arrays = [signed.numbers[storage] for storage, _ in kernel.arrays]
         arguments = [signed.numbers[value] for value in kernel.arguments]
         starts = [signed.starts[number] for number in arrays]
         return cls(kernel, tuple(arrays), tuple(arguments), tuple(starts))
 
-    def on(self, signed: Signature) -> Kernel:
+    def on(self, signed: GroupSignature) -> Kernel:
         """The same kernel on the arrays and numbers of another group."""
         kernel = self.kernel
         arrays = [

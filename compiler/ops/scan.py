@@ -98,7 +98,7 @@ def _run(
 # --- what the rules share -----------------------------------------------------------------------
 
 
-class Parts(NamedTuple):
+class ScanParts(NamedTuple):
     """Something per operand, by the operand's role in the loop."""
 
     consts: list[Any]
@@ -106,9 +106,9 @@ class Parts(NamedTuple):
     sequences: list[Any]
 
 
-def _parts(op: Op, items: Sequence[Any]) -> Parts:
+def _parts(op: Op, items: Sequence[Any]) -> ScanParts:
     first, second = op.attributes["n_consts"], op.attributes["n_consts"] + op.attributes["n_carry"]
-    return Parts(list(items[:first]), list(items[first:second]), list(items[second:]))
+    return ScanParts(list(items[:first]), list(items[first:second]), list(items[second:]))
 
 
 def make_body(
@@ -280,7 +280,7 @@ class Residuals(NamedTuple):
     places: list[tuple[str, int]]
 
 
-def sort_residuals(made: SplitRegion, body: Region, outer: Parts) -> Residuals:
+def sort_residuals(made: SplitRegion, body: Region, outer: ScanParts) -> Residuals:
     """A residual that is a parameter of the body is what was passed for it; only others are
     stacked.
     """

@@ -46,7 +46,7 @@ from weft.compiler.ops.regions import (
 )
 from weft.compiler.ops.replay import Replay, snapshots_within
 from weft.compiler.ops.scan import (
-    Parts,
+    ScanParts,
     emit_linear_scan,
     make_body,
     once_per_marks,
@@ -108,9 +108,9 @@ def _emit(
     return while_.emit(*consts, *carry, regions=(condition, body), **changed)
 
 
-def _parts(op: Op, items: Sequence[Any]) -> Parts:
+def _parts(op: Op, items: Sequence[Any]) -> ScanParts:
     n_consts = op.attributes["n_consts"]
-    return Parts(list(items[:n_consts]), list(items[n_consts:]), [])
+    return ScanParts(list(items[:n_consts]), list(items[n_consts:]), [])
 
 
 def _widened(
@@ -273,7 +273,7 @@ def _transpose(
     return [next(made) if mark else None for mark in (*is_linear.consts, *in_carry)]
 
 
-def _linear_carry(op: Op, is_linear: Parts) -> list[bool]:
+def _linear_carry(op: Op, is_linear: ScanParts) -> list[bool]:
     """Which carries the loop is linear in: those that start so, and those a step makes so."""
     body = op.regions[1]
     n_carry = len(is_linear.carry)

@@ -38,7 +38,7 @@ from weft.runtime.cache import Cache
 
 if TYPE_CHECKING:
     from weft.compiler.ir.graph import Graph, Op
-    from weft.compiler.ir.reduce import Limits, Reduced
+    from weft.compiler.ir.reduce import ReducedGraph, ReductionLimits
     from weft.compiler.ir.types import ArrayType
 
 P = ParamSpec("P")
@@ -255,8 +255,8 @@ def _place_by(reduced: Graph, failure: CompilerError) -> None:
 
 
 def smallest(
-    failure: CompilerError, conditions: Conditions = PLAIN, limits: Limits | None = None
-) -> tuple[Reduced, Conditions] | None:
+    failure: CompilerError, conditions: Conditions = PLAIN, limits: ReductionLimits | None = None
+) -> tuple[ReducedGraph, Conditions] | None:
     """The smallest graph found that fails in the same way, without conditions if it does so too;
     None if even the whole graph does not fail again.
     """
@@ -283,7 +283,7 @@ def _suspects(graph: Graph, failed: Op | None) -> list[Op]:
     return [op for op in like if op is failed] or like[:MOST_SUSPECTS]
 
 
-def _effort(graph: Graph, reduced: Reduced) -> str:
+def _effort(graph: Graph, reduced: ReducedGraph) -> str:
     end = "" if reduced.is_finished else "; its time was up"
     counts = f"from {_count(graph)} ops to {_count(reduced.graph)}"
     return f"reduced {counts}, by {reduced.attempts} attempts{end}"

@@ -25,7 +25,7 @@ from weft.frontends.eager.applying import apply_function, apply_ufunc, may_be_st
 from weft.frontends.eager.held import Held, view_of
 from weft.frontends.eager.immediate import compute, compute_natively
 from weft.frontends.eager.recording import NumPyArray, Recording
-from weft.frontends.eager.stand_ins import GivenAway, Number
+from weft.frontends.eager.stand_ins import GivenAway, NumberStandIn
 from weft.frontends.numpy import public
 from weft.frontends.numpy.array import TracedArray
 from weft.frontends.numpy.functions.indexing import getitem
@@ -127,7 +127,7 @@ def _recorded(leaf: Any, record: Recording) -> Any:
         return leaf.tracer(record)
     if isinstance(leaf, np.ndarray) and not may_be_static(leaf):
         return record.input(leaf.copy())
-    if isinstance(leaf, Number):
+    if isinstance(leaf, NumberStandIn):
         return record.input(np.asarray(leaf.value), weak=True)
     return leaf
 
@@ -160,7 +160,7 @@ def _values(arguments: Any, data: Callable[[Array], NumPyArray]) -> Any:
     def known(leaf: Any) -> Any:
         if isinstance(leaf, Array):
             return data(leaf)
-        return leaf.value if isinstance(leaf, Number) else leaf
+        return leaf.value if isinstance(leaf, NumberStandIn) else leaf
 
     return replaced(arguments, known)
 
@@ -219,7 +219,7 @@ def _operator(name: str) -> Callable[..., Any]:
 
     def method(self: Any, *others: Any) -> Any:
         if others and not is_power and find_trace() is None:
-            others = tuple([Number(x) if type(x) in (float, complex) else x for x in others])
+            others = tuple([NumberStandIn(x) if type(x) in (float, complex) else x for x in others])
         return call(function, self, *others)
 
     method.__name__ = name

@@ -7,7 +7,7 @@ from weft.compiler.ir.types import ArrayType
 from weft.compiler.record import record
 
 
-class Number:
+class NumberStandIn:
     """A Python number that is an input of what is gathered, not a part of it."""
 
     __slots__ = ("value",)

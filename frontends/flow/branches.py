@@ -32,7 +32,7 @@ from weft.frontends.flow.parts import (
     written_arrays,
 )
 from weft.frontends.flow.saved import HiddenWrite, Saved, unchanged
-from weft.frontends.flow.scope import UNDEFINED, Names, Part, StatementScope
+from weft.frontends.flow.scope import UNDEFINED, Part, ScopeNames, StatementScope
 from weft.frontends.flow.state import is_tree
 from weft.frontends.flow.variables import State, Taken, VariableLeaf
 from weft.frontends.flow.written import store
@@ -46,7 +46,7 @@ def if_(test: Any, then: Part, otherwise: Part, names: Any) -> None:
     if not is_traced(test):
         (then if test else otherwise)()
         return
-    Branching(test, (otherwise, then), StatementScope((then, otherwise), Names(*names))).run()
+    Branching(test, (otherwise, then), StatementScope((then, otherwise), ScopeNames(*names))).run()
     drop_ties()
 
 

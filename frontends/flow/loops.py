@@ -17,7 +17,7 @@ from weft.frontends.flow.logic import and_
 from weft.frontends.flow.parts import conditional, conversion_state, is_traced, truth
 from weft.frontends.flow.rolling import RolledLoop
 from weft.frontends.flow.saved import Consumed, require_free
-from weft.frontends.flow.scope import Names, Part, StatementScope
+from weft.frontends.flow.scope import Part, ScopeNames, StatementScope
 from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import OuterWrite, Tracer, user_line
 
@@ -30,7 +30,7 @@ MOST_WHILE_STEPS: Final = 10_000
 
 def while_(test: Part, body: Part, names: Any) -> None:
     """The statement `while test: body`."""
-    listed = Names(*names)
+    listed = ScopeNames(*names)
     for done in range(MOST_WHILE_STEPS):
         goes_on = test()
         if is_traced(goes_on):
@@ -48,7 +48,7 @@ def while_(test: Part, body: Part, names: Any) -> None:
     )
 
 
-def _while(test: Part, body: Part, names: Names, is_sure: bool) -> None:
+def _while(test: Part, body: Part, names: ScopeNames, is_sure: bool) -> None:
     def goes_on(_: Any) -> Value:
         tested = truth(test(), "the condition of this `while`")
         if isinstance(tested, Constant):
@@ -62,7 +62,7 @@ def _while(test: Part, body: Part, names: Names, is_sure: bool) -> None:
 
 def for_(iterable: Any, body: Part, more: Part | None, names: Any) -> None:
     """The statement `for item in iterable: body(item)`; `more` says whether to go on."""
-    listed = Names(*names)
+    listed = ScopeNames(*names)
     wish = iterable.is_loop if isinstance(iterable, LoopRequest) else None
     given = iterable.part if isinstance(iterable, LoopRequest) else iterable
     made = None if wish is False else steps(given)
@@ -105,7 +105,7 @@ def _is_possible(run: Callable[[], None], count: int = 0) -> bool:
     return True
 
 
-def _rolled(made: Steps, body: Part, more: Part | None, names: Names) -> None:
+def _rolled(made: Steps, body: Part, more: Part | None, names: ScopeNames) -> None:
     count = made.count
     if isinstance(count, int) and count <= 0:
         return
@@ -124,7 +124,7 @@ def _rolled(made: Steps, body: Part, more: Part | None, names: Names) -> None:
 
 
 def _unrolled(
-    iterable: Iterable[Any], made: Steps | None, body: Part, more: Part | None, names: Names
+    iterable: Iterable[Any], made: Steps | None, body: Part, more: Part | None, names: ScopeNames
 ) -> None:
     """Step by step, as Python does. Once a traced value decides whether the loop goes on, the rest
     is a loop, or each step runs under that condition.
@@ -149,7 +149,7 @@ def _unrolled(
         state.copies = copies
 
 
-def _is_rolled(made: Steps, body: Part, more: Part | None, names: Names) -> bool:
+def _is_rolled(made: Steps, body: Part, more: Part | None, names: ScopeNames) -> bool:
     return _is_possible(lambda: _rolled(made, body, more, names))
 
 
@@ -158,6 +158,6 @@ def _rest(made: Steps, done: int) -> Steps:
     return replace(made, count=count - done, at=lambda k: made.at(k + done))
 
 
-def _guarded(goes_on: Any, body: Part, item: Any, names: Names) -> None:
+def _guarded(goes_on: Any, body: Part, item: Any, names: ScopeNames) -> None:
     scope = StatementScope((body,), names._replace(is_guard=True))
     Branching(goes_on, (lambda: None, lambda: body(item)), scope).run()

@@ -19,7 +19,7 @@ from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import logic
 from weft.frontends.flow import variables
 from weft.frontends.flow.identity import checked_ties
-from weft.frontends.flow.scope import AttributeSlot, Names, Slot
+from weft.frontends.flow.scope import AttributeSlot, ScopeNames, Slot
 from weft.frontends.flow.variables import State, VariableLeaf
 from weft.frontends.flow.written import moved
 from weft.frontends.tracing import core
@@ -129,7 +129,7 @@ def add_written(written: list[Tracer], error: OuterWrite) -> None:
     written.append(error.array)
 
 
-def adopt_arrays(slots: Sequence[Slot], names: Names) -> None:
+def adopt_arrays(slots: Sequence[Slot], names: ScopeNames) -> None:
     """Make NumPy's arrays that a part writes to arrays of the trace."""
     for slot in slots:
         if slot.name in names.changed and is_array(slot.get()):
@@ -157,7 +157,7 @@ def adopted(value: Any, name: str) -> Any:
     return core.wrap(core.lift(value.copy()))
 
 
-def written_arrays(slots: Sequence[Slot], names: Names) -> list[Tracer]:
+def written_arrays(slots: Sequence[Slot], names: ScopeNames) -> list[Tracer]:
     """The arrays that a part writes to as far as its text tells: `x[i] = v` and `x += v`."""
     found: list[Tracer] = []
     for slot in slots:
@@ -169,7 +169,7 @@ def written_arrays(slots: Sequence[Slot], names: Names) -> list[Tracer]:
     return found
 
 
-def is_written_in_place(slot: Slot, value: Any, names: Names) -> bool:
+def is_written_in_place(slot: Slot, value: Any, names: ScopeNames) -> bool:
     """Whether a variable keeps its array, to which a part writes."""
     is_kept = slot.name in names.changed and slot.name not in names.rebound
     return is_kept and isinstance(value, Tracer) and bool(value.type.shape)

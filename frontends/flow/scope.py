@@ -25,7 +25,7 @@ UNDEFINED: Final = Undefined()
 Part = Callable[..., Any]
 
 
-class Names(NamedTuple):
+class ScopeNames(NamedTuple):
     """What the text of a statement says about variables, and how long it is in nodes of its syntax
     tree; `rewriter` makes it.
     """
@@ -109,7 +109,7 @@ class AttributeSlot:
 class StatementScope:
     """The variables that the parts of one statement share."""
 
-    def __init__(self, parts: Sequence[Part], names: Names) -> None:
+    def __init__(self, parts: Sequence[Part], names: ScopeNames) -> None:
         self.names = names
         self.parts = parts
         self._cells: dict[str, CellType] = {}

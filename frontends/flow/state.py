@@ -35,7 +35,7 @@ _IMMUTABLE: Final = (
 )
 
 
-class Kind(NamedTuple):
+class StateKind(NamedTuple):
     """A kind of value: its content, whether two contents are the same, and how to set it."""
 
     content: Callable[[Any], Any]
@@ -43,14 +43,14 @@ class Kind(NamedTuple):
     restore: Callable[[Any, Any], None]
 
 
-def kind_of(value: Any) -> Kind | None:
+def kind_of(value: Any) -> StateKind | None:
     """How to note the content of a container, buffer or generator of random numbers."""
     kind: Any = type(value)
     return _kind_of_type(kind)
 
 
 @functools.lru_cache(maxsize=1024)
-def _kind_of_type(of: Any) -> Kind | None:
+def _kind_of_type(of: Any) -> StateKind | None:
     for base, kind in _KINDS:
         if issubclass(of, base):
             return kind
@@ -253,7 +253,7 @@ _DRAWING: Final = (
     "random.Random",
 )
 """By name, so that nothing is loaded for it."""
-_DRAWS: Final = Kind(_draws, _equal, _set_draws)
+_DRAWS: Final = StateKind(_draws, _equal, _set_draws)
 _TREES: Final = (
     list,
     dict,
@@ -261,11 +261,11 @@ _TREES: Final = (
     collections.defaultdict,
     collections.deque,
 )
-_KINDS: Final[tuple[tuple[type, Kind], ...]] = (
-    (list, Kind(lambda value: list.__getitem__(value, slice(None)), _same_parts, _set_list)),
-    (dict, Kind(dict, _same_items, _set_dict)),
-    (set, Kind(set, _equal, _set_set)),
-    (collections.deque, Kind(list, _same_parts, _set_deque)),
-    (bytearray, Kind(bytes, _equal, _set_bytes)),
-    (array, Kind(lambda value: value.tobytes(), _equal, _set_array)),
+_KINDS: Final[tuple[tuple[type, StateKind], ...]] = (
+    (list, StateKind(lambda value: list.__getitem__(value, slice(None)), _same_parts, _set_list)),
+    (dict, StateKind(dict, _same_items, _set_dict)),
+    (set, StateKind(set, _equal, _set_set)),
+    (collections.deque, StateKind(list, _same_parts, _set_deque)),
+    (bytearray, StateKind(bytes, _equal, _set_bytes)),
+    (array, StateKind(lambda value: value.tobytes(), _equal, _set_array)),
 )

@@ -50,7 +50,7 @@ class _Text:
 
 
 @record
-class Kernel:
+class KernelListing:
     """One fused loop nest: its readable form, its LLVM text, how many lanes it uses, and its
     assembly.
     """
@@ -79,7 +79,7 @@ class Lowered:
     """
 
     loops: LoopProgram
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[KernelListing, ...]
     _program: _Text
 
     @property
@@ -113,7 +113,7 @@ def lowered(code: ProgramCode) -> Lowered:
         ]
         text = kernel_text(emitted.kernel)
         lanes = emitted.schedule.lanes
-        kernels.append(Kernel(emitted.name, text, "\n".join(functions), lanes, program))
+        kernels.append(KernelListing(emitted.name, text, "\n".join(functions), lanes, program))
     return Lowered(code.program, tuple(kernels), program)
 
 

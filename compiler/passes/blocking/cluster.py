@@ -17,7 +17,7 @@ from weft.compiler.ir.dtypes import f32, f64
 from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
 from weft.compiler.ops.contraction import dot_general
 from weft.compiler.passes.blocking.views import (
-    View,
+    BlockView,
     is_plain,
     operand_views,
     result_view,
@@ -49,8 +49,8 @@ class Member:
     """
 
     op: Op
-    operands: tuple[View, ...]
-    result: View
+    operands: tuple[BlockView, ...]
+    result: BlockView
     summed: frozenset[int] = frozenset()
 
 
@@ -68,15 +68,15 @@ class Cluster:
     dependent: set[Op] = field(default_factory=set)
     columns: int = 1
 
-    def row_size(self, view: View) -> int:
+    def row_size(self, view: BlockView) -> int:
         """The elements of a value in one row."""
         return view.width * (self.columns if len(self.sizes) in view.used else 1)
 
-    def is_wide(self, view: View) -> bool:
+    def is_wide(self, view: BlockView) -> bool:
         """Whether a value is about as large as the product from which the cluster grew."""
         return self.row in view.used and 2 * self.row_size(view) >= self.width
 
-    def maker(self, value: Value, view: View) -> Member | None:
+    def maker(self, value: Value, view: BlockView) -> Member | None:
         """The member that makes a value, block by block as it is wanted."""
         member = self.members.get(value.op) if isinstance(value, Result) else None
         if member is None or member.summed or member.result != view:
@@ -84,7 +84,7 @@ class Cluster:
         return member
 
 
-def candidates(seed: Op) -> Iterator[tuple[Cluster, View]]:
+def candidates(seed: Op) -> Iterator[tuple[Cluster, BlockView]]:
     """The clusters that may grow from a product, and its view in each: with the free axes of one
     operand as rows, or of the other.
     """
@@ -99,12 +99,14 @@ def candidates(seed: Op) -> Iterator[tuple[Cluster, View]]:
             continue
         sizes = tuple([shape[axis] for axis in looped])
         loops = [looped.index(axis) if axis in looped else None for axis in range(len(shape))]
-        view = View(shape, tuple(loops))
+        view = BlockView(shape, tuple(loops))
         row = max(range(len(looped) - len(rows), len(looped)), key=lambda loop: (sizes[loop], loop))
         yield Cluster(sizes, row, view.width), view
 
 
-def grow(region: Region, seed: Op, cluster: Cluster, view: View, used: Users) -> Cluster | None:
+def grow(
+    region: Region, seed: Op, cluster: Cluster, view: BlockView, used: Users
+) -> Cluster | None:
     """The cluster with all that belongs to it; None if it does not hold together."""
     growth = _Growth(cluster, used)
     growth.include(seed, view)
@@ -141,7 +143,7 @@ class _Growth:
             if self._depends(member):
                 self._mark(op)
 
-    def _is_made_of_wide(self, op: Op, view: View) -> bool:
+    def _is_made_of_wide(self, op: Op, view: BlockView) -> bool:
         """Whether a value is wide, or a narrow one for which a wide one would have to be made."""
         stack, steps = [(op, view)], 0
         while stack and steps < LIMITS.most_steps:
@@ -157,7 +159,7 @@ class _Growth:
                     stack.append((operand.op, needed))
         return False
 
-    def include(self, op: Op, view: View) -> bool:
+    def include(self, op: Op, view: BlockView) -> bool:
         """Let an op make its result block by block, if it can."""
         cluster = self.cluster
         if op in cluster.members:
@@ -170,7 +172,7 @@ class _Growth:
         self._add(Member(op, tuple(operands), view))
         return True
 
-    def _is_whole(self, op: Op, view: View) -> bool:
+    def _is_whole(self, op: Op, view: BlockView) -> bool:
         """Whether a product has all loops, and a dtype whose sums may be taken in parts."""
         is_full = len(view.used) == len(self.cluster.sizes)
         return is_full and op.results[0].type.dtype in DTYPES
@@ -202,7 +204,7 @@ class _Growth:
                 if user in self.cluster.members and self._depends(self.cluster.members[user]):
                     stack.append(user)
 
-    def _follow(self, user: Op, value: Value, view: View) -> None:
+    def _follow(self, user: Op, value: Value, view: BlockView) -> None:
         """Include an op that reads a wide value."""
         number = user.operands.index(value)
         found = result_view(user, number, view)
@@ -216,7 +218,7 @@ class _Growth:
         if all(map(self._agrees, user.operands, total.operands)):
             self._add(Member(user, total.operands, total.result, total.loops))
 
-    def _agrees(self, operand: Value, view: View) -> bool:
+    def _agrees(self, operand: Value, view: BlockView) -> bool:
         """Whether an operand of a sum can have a view: it is outside, or made with it."""
         member = self.cluster.members.get(operand.op) if isinstance(operand, Result) else None
         return member is None or member.result == view
@@ -276,7 +278,7 @@ class _Growth:
 
 
 @dataclass(eq=False, slots=True)
-class Stage:
+class ClusterStage:
     """Members that are computed in one go: `own` ones, and all in order, with those of earlier
     stages that are computed again. `inputs` come from outside or from earlier stages, `exits` are
     values that others need.
@@ -284,7 +286,7 @@ class Stage:
 
     own: list[Member] = field(default_factory=list)
     members: list[Member] = field(default_factory=list)
-    inputs: dict[tuple[Value, View], None] = field(default_factory=dict)
+    inputs: dict[tuple[Value, BlockView], None] = field(default_factory=dict)
     exits: list[Member] = field(default_factory=list)
 
     @property
@@ -292,11 +294,11 @@ class Stage:
         return [member for member in self.own if member.summed]
 
 
-def stages(region: Region, cluster: Cluster, used: Users) -> list[Stage]:
+def stages(region: Region, cluster: Cluster, used: Users) -> list[ClusterStage]:
     """The stages of a cluster, first to last."""
     place = _places(region, cluster)
     _move_down(region, cluster, place, used)
-    found = [Stage() for _ in range(max(place.values(), default=-1) + 1)]
+    found = [ClusterStage() for _ in range(max(place.values(), default=-1) + 1)]
     for op, number in place.items():
         found[number].own.append(cluster.members[op])
     outside = _used_outside(region, cluster)
@@ -364,7 +366,7 @@ def _reader(
     return place[user] if all(view == member.result for view in views) else None
 
 
-def _complete(stage: Stage, cluster: Cluster, place: Mapping[Op, int], number: int) -> None:
+def _complete(stage: ClusterStage, cluster: Cluster, place: Mapping[Op, int], number: int) -> None:
     """Find what a stage computes again and what it reads."""
     needed: dict[Op, None] = {}
     stack = [member.op for member in stage.own]

@@ -25,8 +25,8 @@ from weft.compiler.ops.random import threefry2x32
 from weft.compiler.ops.reduction import reduce_max, reduce_min
 from weft.compiler.ops.shape import broadcast, iota, reshape, transpose
 from weft.compiler.ops.special import exp, exp2
-from weft.compiler.passes.blocking.cluster import Cluster, Member, Stage
-from weft.compiler.passes.blocking.views import View, operand_views, summed
+from weft.compiler.passes.blocking.cluster import Cluster, ClusterStage, Member
+from weft.compiler.passes.blocking.views import BlockView, operand_views, summed
 from weft.compiler.record import record
 
 Array = np.ndarray[Any, Any]
@@ -58,7 +58,7 @@ LIMITS: Final = MaskLimits()
 # --- which axis is columns ------------------------------------------------------------------------
 
 
-def with_columns(cluster: Cluster, stage: Stage) -> tuple[Cluster, Stage] | None:
+def with_columns(cluster: Cluster, stage: ClusterStage) -> tuple[Cluster, ClusterStage] | None:
     """Cluster and stage with the axis of columns as one more loop, over which nothing loops; None
     if there is no such axis that all ops treat alike.
     """
@@ -75,7 +75,7 @@ def with_columns(cluster: Cluster, stage: Stage) -> tuple[Cluster, Stage] | None
     (size,) = sizes
     assert size is not None
     new = Cluster(cluster.sizes, cluster.row, cluster.width, made, cluster.dependent, size)
-    inputs: dict[tuple[Value, View], None] = {}
+    inputs: dict[tuple[Value, BlockView], None] = {}
     for member in made.values():
         for operand, view in zip(member.op.operands, member.operands, strict=True):
             maker = made.get(operand.op) if isinstance(operand, Result) else None
@@ -84,20 +84,20 @@ def with_columns(cluster: Cluster, stage: Stage) -> tuple[Cluster, Stage] | None
             if maker is None and (operand.type.rank or not isinstance(operand, Constant)):
                 inputs[operand, view] = None
     own, exits = [made[m.op] for m in stage.own], [made[m.op] for m in stage.exits]
-    return new, Stage(own, list(made.values()), inputs, exits)
+    return new, ClusterStage(own, list(made.values()), inputs, exits)
 
 
-def _column_size(view: View) -> int | None:
+def _column_size(view: BlockView) -> int | None:
     sizes = [s for s, loop in zip(view.shape, view.loops, strict=True) if loop is None and s > 1]
     return sizes[0] if len(sizes) == 1 else None
 
 
-def _with_column(view: View, column: int) -> View:
+def _with_column(view: BlockView, column: int) -> BlockView:
     loops = [
         column if loop is None and size > 1 else loop
         for size, loop in zip(view.shape, view.loops, strict=True)
     ]
-    return View(view.shape, tuple(loops))
+    return BlockView(view.shape, tuple(loops))
 
 
 def _marked(cluster: Cluster, member: Member, column: int) -> Member | None:
@@ -120,14 +120,14 @@ def _marked(cluster: Cluster, member: Member, column: int) -> Member | None:
     return None
 
 
-def _axes_of(view: View, loop: int) -> tuple[int, ...]:
+def _axes_of(view: BlockView, loop: int) -> tuple[int, ...]:
     return tuple([axis for axis, own in enumerate(view.loops) if own == loop])
 
 
 # --- what is known now ----------------------------------------------------------------------------
 
 
-class Known:
+class KnownColumns:
     """Values that are made of constants alone, as arrays that can be stretched to their shapes."""
 
     def __init__(self) -> None:
@@ -202,7 +202,7 @@ class Mask:
     live: float
 
 
-def find_mask(cluster: Cluster, stage: Stage, known: Known) -> Mask | None:
+def find_mask(cluster: Cluster, stage: ClusterStage, known: KnownColumns) -> Mask | None:
     """The mask that most columns are dead by."""
     found = []
     for member in stage.members:
@@ -213,7 +213,7 @@ def find_mask(cluster: Cluster, stage: Stage, known: Known) -> Mask | None:
     return max(found, key=lambda mask: int(mask.dead.sum()), default=None)
 
 
-def _mask(cluster: Cluster, member: Member, known: Known) -> Mask | None:
+def _mask(cluster: Cluster, member: Member, known: KnownColumns) -> Mask | None:
     op = member.op
     if not op.results[0].type.dtype.is_float:
         return None
@@ -276,7 +276,12 @@ class Dropped:
     """
 
     def __init__(
-        self, cluster: Cluster, stage: Stage, known: Known, mask: Mask, parts: Sequence[Part]
+        self,
+        cluster: Cluster,
+        stage: ClusterStage,
+        known: KnownColumns,
+        mask: Mask,
+        parts: Sequence[Part],
     ) -> None:
         self.cluster = cluster
         self.stage = stage
@@ -300,7 +305,7 @@ class Dropped:
                         return False
         return not any(self.column in member.result.used for member in self.stage.exits)
 
-    def _operand(self, value: Value, view: View) -> str | None:
+    def _operand(self, value: Value, view: BlockView) -> str | None:
         if value in self._kinds and self.cluster.maker(value, view) is not None:
             return self._kinds[value]
         array = self.known.get(value)
@@ -310,7 +315,7 @@ class Dropped:
                     return kind
         return None if self.column in view.used else "row"
 
-    def _pieces(self, array: Array, view: View) -> list[Array]:
+    def _pieces(self, array: Array, view: BlockView) -> list[Array]:
         """What an array has where columns are left out."""
         if not array.ndim:
             return [array]

@@ -23,9 +23,9 @@ from weft.compiler.ops.arithmetic import add, mul
 from weft.compiler.ops.conversion import cast
 from weft.compiler.ops.reduction import reduce_sum
 from weft.compiler.ops.shape import broadcast, concatenate, dynamic_slice, iota, part, reshape
-from weft.compiler.passes.blocking.cluster import Cluster, Member, Stage
-from weft.compiler.passes.blocking.loops import Array, Loop
-from weft.compiler.passes.blocking.views import View, static_shape
+from weft.compiler.passes.blocking.cluster import Cluster, ClusterStage, Member
+from weft.compiler.passes.blocking.loops import Array, BlockLoop
+from weft.compiler.passes.blocking.views import BlockView, static_shape
 from weft.compiler.record import record
 
 Lookup = Callable[[Value], Value]
@@ -54,7 +54,7 @@ class Plan:
     """
 
     cluster: Cluster
-    stage: Stage
+    stage: ClusterStage
     mapped: tuple[int, ...]
     scanned: tuple[int, ...]
     segments: tuple[Segment, ...]
@@ -79,7 +79,7 @@ def emit(plan: Plan, lookup: Lookup) -> dict[Value, Value]:
     """Emit the loops of a stage; returns what stands for its exits and sums."""
     stage = plan.stage
     steps = math.prod(plan.sizes(plan.mapped))
-    batches = Loop(steps, _indices(plan, plan.mapped, 1), plan.location)
+    batches = BlockLoop(steps, _indices(plan, plan.mapped, 1), plan.location)
     with batches.inside():
         reader = _Reader(plan, lookup, batches)
         totals = [helpers.zeros(_partial(plan, member)) for member in stage.sums]
@@ -147,7 +147,7 @@ def _segment(
     indices = _indices(plan, plan.scanned, segment.count)
     starts = segment.start + segment.rows * np.arange(segment.count, dtype=np.int64)
     indices[plan.cluster.row] = np.tile(starts, outer)
-    blocks = Loop(outer * segment.count, indices, plan.location)
+    blocks = BlockLoop(outer * segment.count, indices, plan.location)
     with blocks.inside():
         carried = [blocks.carry(total) for total in totals]
         block = _Block(plan, reader, blocks, segment)
@@ -167,7 +167,7 @@ def _segment(
 # --- order of axes --------------------------------------------------------------------------------
 
 
-def _axes(plan: Plan, view: View) -> tuple[list[int], list[int], list[int], list[int]]:
+def _axes(plan: Plan, view: BlockView) -> tuple[list[int], list[int], list[int], list[int]]:
     """The axes of mapped loops, of scanned ones, of rows, and others."""
     place = {loop: axis for axis, loop in enumerate(view.loops) if loop is not None}
     mapped = [place[loop] for loop in plan.mapped if loop in place]
@@ -193,7 +193,7 @@ def _turned(value: Value, order: Sequence[int]) -> Value:
     return helpers.transpose(value, order)
 
 
-def _block_shape(plan: Plan, view: View, segment: Segment) -> tuple[int, ...]:
+def _block_shape(plan: Plan, view: BlockView, segment: Segment) -> tuple[int, ...]:
     begin, end = segment.columns or (0, plan.cluster.columns)
     sizes = {plan.cluster.row: segment.rows, plan.column: end - begin}
     return tuple(
@@ -204,7 +204,7 @@ def _block_shape(plan: Plan, view: View, segment: Segment) -> tuple[int, ...]:
     )
 
 
-def _packed(plan: Plan, view: View, block: Value) -> Value:
+def _packed(plan: Plan, view: BlockView, block: Value) -> Value:
     """A block with the rows first, without the axes of other loops."""
     mapped, scanned, rows, others = _axes(plan, view)
     turned = _turned(block, (*mapped, *scanned, *rows, *others))
@@ -253,19 +253,19 @@ class _Held:
 class _Reader:
     """Brings inputs into the mapped loops."""
 
-    def __init__(self, plan: Plan, lookup: Lookup, batches: Loop) -> None:
+    def __init__(self, plan: Plan, lookup: Lookup, batches: BlockLoop) -> None:
         self.plan = plan
         self.lookup = lookup
         self.batches = batches
-        self._held: dict[tuple[Value, View], _Held] = {}
+        self._held: dict[tuple[Value, BlockView], _Held] = {}
 
-    def held(self, value: Value, view: View) -> _Held:
+    def held(self, value: Value, view: BlockView) -> _Held:
         key = (value, view)
         if key not in self._held:
             self._held[key] = self._bring(value, view)
         return self._held[key]
 
-    def _bring(self, value: Value, view: View) -> _Held:
+    def _bring(self, value: Value, view: BlockView) -> _Held:
         plan, batches = self.plan, self.batches
         mapped, scanned, rows, others = _axes(plan, view)
         present = tuple([loop for loop in plan.mapped if loop in view.used])
@@ -299,13 +299,13 @@ def _window(value: Value, indices: Sequence[Value], sizes: Sequence[int]) -> Val
 class _Block:
     """Computes members for one block of rows."""
 
-    def __init__(self, plan: Plan, reader: _Reader, blocks: Loop, segment: Segment) -> None:
+    def __init__(self, plan: Plan, reader: _Reader, blocks: BlockLoop, segment: Segment) -> None:
         self.plan = plan
         self.reader = reader
         self.blocks = blocks
         self.segment = segment
         self.values: dict[Op, Value] = {}
-        self._read: dict[tuple[Value, View], Value] = {}
+        self._read: dict[tuple[Value, BlockView], Value] = {}
 
     def compute(self, member: Member) -> None:
         operands = [
@@ -315,7 +315,7 @@ class _Block:
         with self.blocks.body.at(member.op.location):
             self.values[member.op] = self._emit(member, operands)
 
-    def _operand(self, value: Value, view: View) -> Value:
+    def _operand(self, value: Value, view: BlockView) -> Value:
         maker = self.plan.cluster.maker(value, view)
         if maker is not None and maker.op in self.values:
             return self.values[maker.op]
@@ -324,7 +324,7 @@ class _Block:
             self._read[key] = self._input(value, view)
         return self._read[key]
 
-    def _input(self, value: Value, view: View) -> Value:
+    def _input(self, value: Value, view: BlockView) -> Value:
         """The part of an input that belongs to this block."""
         if not value.type.rank and isinstance(value, Constant):
             return value
@@ -360,7 +360,7 @@ class _Block:
         size = plan.cluster.sizes[plan.cluster.row]
         return not is_wide or (segment.columns is None and segment.rows * segment.count == size)
 
-    def _narrowed(self, held: _Held, view: View) -> _Held:
+    def _narrowed(self, held: _Held, view: BlockView) -> _Held:
         """An input without the columns that are left out."""
         *_, others = _axes(self.plan, view)
         lead = held.value.type.rank - len(others)
@@ -369,7 +369,7 @@ class _Block:
                 return replace(held, value=part(held.value, lead + number, *self.segment.columns))
         return held
 
-    def _window(self, held: _Held, view: View, block: Sequence[int]) -> Value:
+    def _window(self, held: _Held, view: BlockView, block: Sequence[int]) -> Value:
         """The part of an input where the loops are."""
         plan, blocks = self.plan, self.blocks
         indices = [blocks.const(self.reader.batches.index(loop)) for loop in held.open]
@@ -385,7 +385,7 @@ class _Block:
         ones = [1] * (len(held.open) + len(held.scanned))
         return dynamic_slice(blocks.const(held.value), *indices, sizes=(*ones, *block))
 
-    def _placed(self, value: Value, view: View) -> Value:
+    def _placed(self, value: Value, view: BlockView) -> Value:
         """An input with its axes where ops expect them."""
         *_, rows, others = _axes(self.plan, view)
         axes = (*rows, *others)
@@ -414,7 +414,7 @@ class _Block:
                 ]
         return op.definition(*operands, **attributes)
 
-    def _iota(self, op: Op, view: View) -> Value:
+    def _iota(self, op: Op, view: BlockView) -> Value:
         """Counting along an axis of the whole, or through all elements where the view is another
         shape.
         """

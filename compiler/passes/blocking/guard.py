@@ -20,14 +20,16 @@ from weft.compiler.ops.logic import and_, lt, select
 from weft.compiler.ops.reduction import reduce_max, reduce_sum
 from weft.compiler.ops.shape import broadcast, reshape, transpose
 from weft.compiler.ops.special import sqrt, tanh
-from weft.compiler.passes.blocking.cluster import Stage
-from weft.compiler.passes.blocking.columns import LIMITS, Known, Mask
+from weft.compiler.passes.blocking.cluster import ClusterStage
+from weft.compiler.passes.blocking.columns import LIMITS, KnownColumns, Mask
 from weft.compiler.passes.blocking.views import is_plain
 
 Lookup = Callable[[Value], Value]
 
 
-def emit_guard(stage: Stage, mask: Mask, known: Known, lookup: Lookup) -> Value | None:
+def emit_guard(
+    stage: ClusterStage, mask: Mask, known: KnownColumns, lookup: Lookup
+) -> Value | None:
     """Whether columns may be left out, as a bool that is computed in the builder in force; None if
     nothing can be said about the size of scores.
     """
@@ -54,7 +56,7 @@ def _largest(value: Value) -> Value:
 class _Bounds:
     """Magnitudes that values of a stage stay below, computed from what enters it."""
 
-    def __init__(self, stage: Stage, known: Known, lookup: Lookup) -> None:
+    def __init__(self, stage: ClusterStage, known: KnownColumns, lookup: Lookup) -> None:
         self.members = {member.op for member in stage.members}
         self.known = known
         self.lookup = lookup

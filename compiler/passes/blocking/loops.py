@@ -21,7 +21,7 @@ from weft.compiler.ops.scan import emit_scan
 Array = np.ndarray[Any, Any]
 
 
-class Loop:
+class BlockLoop:
     """A scan of some steps. `indices` says for each loop that it stands for where each step is. A
     loop of one step is no scan: its body is written where it stands.
     """

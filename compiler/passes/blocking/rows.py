@@ -26,15 +26,15 @@ from weft.compiler.passes.blocking import emit as block_emit
 from weft.compiler.passes.blocking.cluster import (
     DTYPES,
     Cluster,
+    ClusterStage,
     Member,
-    Stage,
     candidates,
     grow,
     stages,
 )
 from weft.compiler.passes.blocking.columns import (
     Dropped,
-    Known,
+    KnownColumns,
     Mask,
     find_mask,
     live_columns,
@@ -47,7 +47,7 @@ from weft.compiler.record import record
 
 
 @record
-class Limits:
+class RowBlockLimits:
     """When it pays, and how large blocks are; measured on attention with its gradients.
 
     Below 8 columns per term what is saved no longer outweighs computing scores twice. Blocks of 96
@@ -65,18 +65,18 @@ class Limits:
     lanes: int = 16  # columns that are left out or computed together: a vector of f32 at its widest
 
 
-DEFAULT: Final = Limits()
+DEFAULT: Final = RowBlockLimits()
 
 
 def block_rows(
-    graph: Graph, fired: Counter[str] | None = None, *, limits: Limits = DEFAULT
+    graph: Graph, fired: Counter[str] | None = None, *, limits: RowBlockLimits = DEFAULT
 ) -> Graph:
     """The graph with clusters around large products in loops over blocks of rows."""
     counts = fired if fired is not None else Counter()
     return with_region(graph, _block_region(graph.region, limits, counts))
 
 
-def _block_region(region: Region, limits: Limits, counts: Counter[str]) -> Region:
+def _block_region(region: Region, limits: RowBlockLimits, counts: Counter[str]) -> Region:
     region = _with_inner(region, limits, counts)
     tried: set[Op] = set()
     while True:
@@ -90,7 +90,7 @@ def _block_region(region: Region, limits: Limits, counts: Counter[str]) -> Regio
             region = _rewrite(region, *found, counts, limits)
 
 
-def _with_inner(region: Region, limits: Limits, counts: Counter[str]) -> Region:
+def _with_inner(region: Region, limits: RowBlockLimits, counts: Counter[str]) -> Region:
     """The region with this done in the regions of its ops."""
     if not any(op.regions for op in region.ops):
         return region
@@ -105,7 +105,7 @@ def _with_inner(region: Region, limits: Limits, counts: Counter[str]) -> Region:
     return editor.builder.region([editor.value(v) for v in region.results])
 
 
-def _is_seed(op: Op, limits: Limits) -> bool:
+def _is_seed(op: Op, limits: RowBlockLimits) -> bool:
     """Whether a product is much larger than its operands. One that sums up nothing is computed
     where it is read.
     """
@@ -135,10 +135,12 @@ def _bytes(value: Value) -> int:
 # --- whether it pays ------------------------------------------------------------------------------
 
 
-def _best(region: Region, seed: Op, limits: Limits) -> tuple[Cluster, list[Stage]] | None:
+def _best(
+    region: Region, seed: Op, limits: RowBlockLimits
+) -> tuple[Cluster, list[ClusterStage]] | None:
     """The better of the clusters that grow from a product, if it pays."""
     used = users(region)
-    best: tuple[Cluster, list[Stage]] | None = None
+    best: tuple[Cluster, list[ClusterStage]] | None = None
     most = limits.least_gain
     for cluster, view in candidates(seed):
         grown = grow(region, seed, cluster, view, used)
@@ -154,7 +156,7 @@ def _best(region: Region, seed: Op, limits: Limits) -> tuple[Cluster, list[Stage
     return best
 
 
-def _gain(cluster: Cluster, found: Sequence[Stage], limits: Limits) -> float:
+def _gain(cluster: Cluster, found: Sequence[ClusterStage], limits: RowBlockLimits) -> float:
     """How many times what enters and leaves the stages the values are that are no longer stored:
     operands and results of products.
     """
@@ -179,7 +181,7 @@ def _gain(cluster: Cluster, found: Sequence[Stage], limits: Limits) -> float:
 # --- loops ----------------------------------------------------------------------------------------
 
 
-def _plan(cluster: Cluster, stage: Stage, limits: Limits) -> Plan:
+def _plan(cluster: Cluster, stage: ClusterStage, limits: RowBlockLimits) -> Plan:
     loops = [loop for loop in range(len(cluster.sizes)) if loop != cluster.row]
     scanned = [loop for loop in loops if _is_scanned(loop, cluster, stage)]
     wide = [member for member in stage.members if cluster.is_wide(member.result)]
@@ -194,7 +196,7 @@ def _row_bytes(cluster: Cluster, member: Member) -> int:
     return cluster.row_size(member.result) * member.op.results[0].type.dtype.itemsize
 
 
-def _is_scanned(loop: int, cluster: Cluster, stage: Stage) -> bool:
+def _is_scanned(loop: int, cluster: Cluster, stage: ClusterStage) -> bool:
     """Whether steps of a loop follow each other, since sums over them would be large in parts."""
     if not stage.sums or not all(loop in member.summed for member in stage.sums):
         return False
@@ -202,7 +204,7 @@ def _is_scanned(loop: int, cluster: Cluster, stage: Stage) -> bool:
     return cluster.sizes[loop] * parts > sum([_bytes(value) for value, _ in stage.inputs])
 
 
-def _rows(cluster: Cluster, stage: Stage, row_bytes: int, limits: Limits) -> int:
+def _rows(cluster: Cluster, stage: ClusterStage, row_bytes: int, limits: RowBlockLimits) -> int:
     """The rows of a block: as many as stay in the cache, or, where that is out of reach, so many
     that reading and writing sums counts less than reading and writing the block.
     """
@@ -237,7 +239,11 @@ def _segments(size: int, rows: int) -> tuple[Segment, ...]:
 
 
 def _rewrite(
-    region: Region, cluster: Cluster, found: Sequence[Stage], counts: Counter[str], limits: Limits
+    region: Region,
+    cluster: Cluster,
+    found: Sequence[ClusterStage],
+    counts: Counter[str],
+    limits: RowBlockLimits,
 ) -> Region:
     plans = {stage: _plan(cluster, stage, limits) for stage in found}
     editor = Editor(region)
@@ -261,11 +267,11 @@ def _description(plan: Plan, is_cut: bool) -> str:
     return f"{over}{size} rows in blocks of {blocks[0].rows}{without}"
 
 
-def _emit(plan: Plan, lookup: Lookup, limits: Limits) -> tuple[dict[Value, Value], bool]:
+def _emit(plan: Plan, lookup: Lookup, limits: RowBlockLimits) -> tuple[dict[Value, Value], bool]:
     """Emit a stage, without the columns that a mask leaves no part in where that can be; whether
     it can.
     """
-    known = Known()
+    known = KnownColumns()
     cut = _without_masked(plan, known, limits)
     guard = None if cut is None else emit_guard(cut[0].stage, cut[1], known, lookup)
     if cut is None or guard is None:
@@ -287,7 +293,9 @@ def _branch(plan: Plan, operands: Sequence[Value], results: Sequence[Value]) -> 
     return without_dead_ops(builder.region([made[value] for value in results]))
 
 
-def _without_masked(plan: Plan, known: Known, limits: Limits) -> tuple[Plan, Mask] | None:
+def _without_masked(
+    plan: Plan, known: KnownColumns, limits: RowBlockLimits
+) -> tuple[Plan, Mask] | None:
     """The plan with blocks of rows that have only the columns which some of their rows see."""
     if plan.scanned:
         return None
@@ -306,7 +314,9 @@ def _without_masked(plan: Plan, known: Known, limits: Limits) -> tuple[Plan, Mas
     return replace(plan, cluster=cluster, stage=stage, segments=segments), mask
 
 
-def _cut_segments(segments: Sequence[Segment], mask: Mask, limits: Limits) -> tuple[Segment, ...]:
+def _cut_segments(
+    segments: Sequence[Segment], mask: Mask, limits: RowBlockLimits
+) -> tuple[Segment, ...]:
     """Segments in a few parts, each with the columns that its rows see."""
     made: list[Segment] = []
     for segment in segments:
@@ -325,10 +335,10 @@ def _area(segment: Segment, cluster: Cluster) -> int:
     return (segment.stop - segment.start) * (end - begin)
 
 
-Item = Op | Stage
+Item = Op | ClusterStage
 
 
-def _order(region: Region, cluster: Cluster, found: Sequence[Stage]) -> list[Item]:
+def _order(region: Region, cluster: Cluster, found: Sequence[ClusterStage]) -> list[Item]:
     """The ops that stay and the stages, each after what it needs, near the order of the region."""
     home: dict[Op, Item] = {op: op for op in region.ops if op not in cluster.dependent}
     for stage in found:
@@ -345,7 +355,9 @@ def _order(region: Region, cluster: Cluster, found: Sequence[Stage]) -> list[Ite
 
 
 def _sources(item: Item, home: dict[Op, Item]) -> Iterable[Item]:
-    values = [value for value, _ in item.inputs] if isinstance(item, Stage) else item.operands
+    values = (
+        [value for value, _ in item.inputs] if isinstance(item, ClusterStage) else item.operands
+    )
     for value in values:
         if isinstance(value, Result):
             yield home[value.op]

@@ -34,7 +34,7 @@ Loops = tuple[int | None, ...]
 
 
 @record
-class View:
+class BlockView:
     """A value as loops see it. The shape is the value's own or, for a value that is made element by
     element in row-major order, the one that it is reshaped to.
     """
@@ -60,7 +60,7 @@ class View:
         return self.shape == value.type.shape
 
 
-NUMBER: Final = View((), ())
+NUMBER: Final = BlockView((), ())
 
 
 def is_plain(op: Op) -> bool:
@@ -78,14 +78,14 @@ def static_shape(value: Value) -> tuple[int, ...]:
     return tuple([size for size in value.type.shape if isinstance(size, int)])
 
 
-def _view(value: Value, loops: Sequence[int | None]) -> View:
-    return View(static_shape(value), tuple(loops))
+def _view(value: Value, loops: Sequence[int | None]) -> BlockView:
+    return BlockView(static_shape(value), tuple(loops))
 
 
 # --- from the result to the operands --------------------------------------------------------------
 
 
-def operand_views(op: Op, view: View) -> list[View] | None:
+def operand_views(op: Op, view: BlockView) -> list[BlockView] | None:
     """What each operand has to be for blocks of a view of the result; None if that does not go."""
     if not is_plain(op):
         return None
@@ -97,7 +97,7 @@ def operand_views(op: Op, view: View) -> list[View] | None:
     return rule(op, view) if rule is not None and view.is_own(op.results[0]) else None
 
 
-def _broadcast(op: Op, view: View) -> list[View]:
+def _broadcast(op: Op, view: BlockView) -> list[BlockView]:
     (x,) = op.operands
     targets = op.attributes["dims"]
     loops = [
@@ -107,20 +107,20 @@ def _broadcast(op: Op, view: View) -> list[View]:
     return [_view(x, loops)]
 
 
-def _transpose(op: Op, view: View) -> list[View]:
+def _transpose(op: Op, view: BlockView) -> list[BlockView]:
     loops: list[int | None] = [None] * len(view.loops)
     for axis, loop in zip(op.attributes["permutation"], view.loops, strict=True):
         loops[axis] = loop
     return [_view(op.operands[0], loops)]
 
 
-def _reshape(op: Op, view: View) -> list[View]:
+def _reshape(op: Op, view: BlockView) -> list[BlockView]:
     (x,) = op.operands
     loops = reshaped_loops(view, static_shape(x))
     return [view if loops is None else _view(x, loops)]
 
 
-def reshaped_loops(view: View, target: Sequence[int]) -> Loops | None:
+def reshaped_loops(view: BlockView, target: Sequence[int]) -> Loops | None:
     """The loops over the axes of another shape, if each loop is over one whole axis of it."""
     loops: list[int | None] = [None] * len(target)
     here = [axis for axis, size in enumerate(view.shape) if size != 1]
@@ -144,7 +144,7 @@ def reshaped_loops(view: View, target: Sequence[int]) -> Loops | None:
     return tuple(loops)
 
 
-def _reduction(op: Op, view: View) -> list[View]:
+def _reduction(op: Op, view: BlockView) -> list[BlockView]:
     axes = _reduced(op)
     loops = list(view.loops)
     for axis in sorted(axes):
@@ -157,8 +157,8 @@ def _reduced(op: Op) -> tuple[int, ...]:
     return tuple(axes) if axes is not None else (op.attributes["axis"],)
 
 
-def _dot_general(op: Op, view: View) -> list[View]:
-    found: list[View] = []
+def _dot_general(op: Op, view: BlockView) -> list[BlockView]:
+    found: list[BlockView] = []
     batch = len(op.attributes["lhs_batch"])
     at = batch
     for side, operand in zip(("lhs", "rhs"), op.operands, strict=True):
@@ -177,7 +177,7 @@ def _free(op: Op, side: str, operand: Value) -> list[int]:
     return [axis for axis in range(operand.type.rank) if axis not in taken]
 
 
-def _slice(op: Op, view: View) -> list[View] | None:
+def _slice(op: Op, view: BlockView) -> list[BlockView] | None:
     (x,) = op.operands
     starts, strides = op.attributes["starts"], op.attributes["strides"]
     for axis, loop in enumerate(view.loops):
@@ -187,7 +187,7 @@ def _slice(op: Op, view: View) -> list[View] | None:
     return [_view(x, view.loops)]
 
 
-def _pad(op: Op, view: View) -> list[View] | None:
+def _pad(op: Op, view: BlockView) -> list[BlockView] | None:
     added = zip(*[op.attributes[name] for name in ("low", "high", "interior")], strict=True)
     for loop, sizes in zip(view.loops, added, strict=True):
         if loop is not None and any(size != 0 for size in sizes):
@@ -195,7 +195,7 @@ def _pad(op: Op, view: View) -> list[View] | None:
     return [_view(op.operands[0], view.loops), NUMBER]
 
 
-def _along(op: Op, view: View) -> list[View] | None:
+def _along(op: Op, view: BlockView) -> list[BlockView] | None:
     """Ops that mix elements along some axes only: joining, reversing, running sums."""
     axes = op.attributes.get("axes", (op.attributes.get("axis"),))
     if any(view.loops[axis] is not None for axis in axes):
@@ -203,7 +203,7 @@ def _along(op: Op, view: View) -> list[View] | None:
     return [_view(operand, view.loops) for operand in op.operands]
 
 
-def _gather(op: Op, view: View) -> list[View] | None:
+def _gather(op: Op, view: BlockView) -> list[BlockView] | None:
     operand, *indices = op.operands
     batch, axes, rank = op.attributes["batch_dims"], op.attributes["axes"], indices[0].type.rank
     kept = iter(view.loops[rank:])
@@ -214,7 +214,7 @@ def _gather(op: Op, view: View) -> list[View] | None:
     return [_view(operand, loops), *[_view(index, view.loops[:rank]) for index in indices]]
 
 
-def _scatter(op: Op, view: View) -> list[View] | None:
+def _scatter(op: Op, view: BlockView) -> list[BlockView] | None:
     operand, updates, *indices = op.operands
     batch = op.attributes["batch_dims"]
     if any(loop is not None for loop in view.loops[batch:]):
@@ -226,7 +226,7 @@ def _scatter(op: Op, view: View) -> list[View] | None:
     ]
 
 
-_OPERANDS: Final[Mapping[OpDef, Callable[[Op, View], list[View] | None]]] = {
+_OPERANDS: Final[Mapping[OpDef, Callable[[Op, BlockView], list[BlockView] | None]]] = {
     broadcast: _broadcast,
     transpose: _transpose,
     reshape: _reshape,
@@ -242,7 +242,7 @@ _OPERANDS: Final[Mapping[OpDef, Callable[[Op, View], list[View] | None]]] = {
 # --- from an operand to the result ----------------------------------------------------------------
 
 
-def result_view(op: Op, number: int, view: View) -> View | None:
+def result_view(op: Op, number: int, view: BlockView) -> BlockView | None:
     """What the result is where the operand at a place has a view."""
     if not is_plain(op):
         return None
@@ -255,7 +255,7 @@ def result_view(op: Op, number: int, view: View) -> View | None:
     return found if needed is not None and needed[number] == view else None
 
 
-def _result_loops(op: Op, number: int, view: View) -> Sequence[int | None] | None:
+def _result_loops(op: Op, number: int, view: BlockView) -> Sequence[int | None] | None:
     shape = static_shape(op.results[0])
     if op.definition.is_elementwise:
         return view.loops if view.shape == shape else None
@@ -282,7 +282,7 @@ def _result_loops(op: Op, number: int, view: View) -> Sequence[int | None] | Non
             return kept if len(kept) == len(shape) else None
 
 
-def _product_loops(op: Op, number: int, view: View) -> Sequence[int | None] | None:
+def _product_loops(op: Op, number: int, view: BlockView) -> Sequence[int | None] | None:
     side = ("lhs", "rhs")[number]
     if any(view.loops[axis] is not None for axis in op.attributes[f"{side}_contract"]):
         return None
@@ -302,12 +302,12 @@ class Summed:
     which loops.
     """
 
-    operands: tuple[View, ...]
-    result: View
+    operands: tuple[BlockView, ...]
+    result: BlockView
     loops: frozenset[int]
 
 
-def summed(op: Op, number: int, view: View) -> Summed | None:
+def summed(op: Op, number: int, view: BlockView) -> Summed | None:
     """The op as a sum over loops, where the operand at a place has a view; None if it is none."""
     if not is_plain(op) or not view.is_own(op.operands[number]):
         return None

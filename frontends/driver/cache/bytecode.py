@@ -45,7 +45,7 @@ _KNOWN: Final = frozenset(
 _ATTRIBUTE_SHIFT: Final = 0 if "LOAD_METHOD" in opcode.opmap else 1
 
 
-class Load(NamedTuple):
+class NameLoad(NamedTuple):
     """A variable that is loaded together with the attributes that are read of it at once; an
     attribute of something else (`variable` None); or a byte code that is not known, with the name
     that it is about, if any. `place` is where in the code the last of this stands; `is_bare` says
@@ -61,7 +61,7 @@ class Load(NamedTuple):
 
 
 @functools.lru_cache(maxsize=2048)
-def loads(code: CodeType) -> tuple[Load, ...]:
+def loads(code: CodeType) -> tuple[NameLoad, ...]:
     """All loads of a code object, nested ones left out. Equal code has equal ones, and the same
     functions are looked at for every program that is made of them.
 
@@ -71,7 +71,7 @@ def loads(code: CodeType) -> tuple[Load, ...]:
     return tuple(_loads(code))
 
 
-def _loads(code: CodeType) -> Iterator[Load]:
+def _loads(code: CodeType) -> Iterator[NameLoad]:
     targets = set(dis.findlabels(code.co_code))  # type: ignore[arg-type]
     instructions = list(_instructions(code))
     variable: str | None = None
@@ -80,17 +80,17 @@ def _loads(code: CodeType) -> Iterator[Load]:
         is_attribute = operation in _ATTRIBUTES
         name = code.co_names[argument >> _ATTRIBUTE_SHIFT] if is_attribute else ""
         if name in _VIEWS and not _is_taken(instructions[number + 1 : number + 4]):
-            yield Load(None, False, (name,), VIEW_OF_KEYS, place)
+            yield NameLoad(None, False, (name,), VIEW_OF_KEYS, place)
         if variable is not None and is_attribute and place not in targets:
             path.append(name)
             last = place
             continue
         if variable is not None:
             is_bare = operation in _CALLS and argument == 0
-            yield Load(variable, is_global, tuple(path), None, last, is_bare)
+            yield NameLoad(variable, is_global, tuple(path), None, last, is_bare)
             variable = None
         if is_attribute:
-            yield Load(None, False, (name,), None, place)
+            yield NameLoad(None, False, (name,), None, place)
         elif operation == _GLOBAL:
             # Since 3.11, the lowest bit says something else than the name.
             variable, is_global, path, last = code.co_names[argument >> 1], True, [], place
@@ -99,12 +99,12 @@ def _loads(code: CodeType) -> Iterator[Load]:
         elif operation == _IS and (
             place in targets or not _is_single(code, instructions[number - 1])
         ):
-            yield Load(None, False, (), opcode.opname[operation], place)
+            yield NameLoad(None, False, (), opcode.opname[operation], place)
         elif operation not in _KNOWN or _changes_outside(code, operation, argument):
             about = (code.co_names[argument],) if operation in _IMPORTS else ()
-            yield Load(None, False, about, opcode.opname[operation], place)
+            yield NameLoad(None, False, about, opcode.opname[operation], place)
     if variable is not None:
-        yield Load(variable, is_global, tuple(path), None, last)
+        yield NameLoad(variable, is_global, tuple(path), None, last)
 
 
 def _is_single(code: CodeType, instruction: tuple[int, int, int]) -> bool:

@@ -24,8 +24,8 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from weft.frontends.driver.cache import bytecode, pure_names
-from weft.frontends.driver.cache.bytecode import Load
-from weft.frontends.driver.cache.walk import Walk, is_weft_module
+from weft.frontends.driver.cache.bytecode import NameLoad
+from weft.frontends.driver.cache.walk import FunctionWalk, is_weft_module
 from weft.frontends.tracing.caller import is_weft
 
 MOST_ARRAY_BYTES: Final = 32 << 20
@@ -36,7 +36,7 @@ class NotUnderstood(Exception):
     """Why a function has to be traced."""
 
 
-class Digest(Walk):
+class Digest(FunctionWalk):
     """A hash over values and functions; `add` raises `NotUnderstood` for what is not on the lists.
 
     >>> one, other = Digest(), Digest()
@@ -116,7 +116,7 @@ class Digest(Walk):
         if not is_own and getattr(function, "__builtins__", None) is not vars(builtins):
             raise NotUnderstood(f"{function.__name__} has builtins of its own")
 
-    def _unknown(self, load: Load, function: str) -> None:
+    def _unknown(self, load: NameLoad, function: str) -> None:
         if load.unknown == bytecode.VIEW_OF_KEYS:
             raise NotUnderstood(f"{function} holds a view of keys, which sets can be made of")
         raise NotUnderstood(f"{function} uses the byte code {load.unknown}")

@@ -41,7 +41,7 @@ _WEFT_OBJECTS: Final = {
 }
 
 
-class Walk:
+class FunctionWalk:
     """Goes over values and functions, and hashes them. Whoever goes this way says what to do where
     the walk does not know how to go on (`_refuse`, `_other`), which functions' code to follow, and
     may note where values were found.
@@ -97,7 +97,7 @@ class Walk:
         """What code reads of a module of this package."""
         raise NotImplementedError
 
-    def _unknown(self, load: bytecode.Load, function: str) -> None:
+    def _unknown(self, load: bytecode.NameLoad, function: str) -> None:
         """A byte code that may read something else."""
         raise NotImplementedError
 
@@ -277,7 +277,7 @@ class Walk:
 
     def _load(
         self,
-        load: bytecode.Load,
+        load: bytecode.NameLoad,
         code: types.CodeType,
         names: Mapping[str, Any],
         modules: Mapping[str, types.ModuleType],

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.compiler.record import record
-from weft.frontends.driver.cache.walk import MOST_VALUES, Walk
+from weft.frontends.driver.cache.walk import MOST_VALUES, FunctionWalk
 from weft.frontends.driver.frozen import impure
 from weft.frontends.driver.frozen.guard import Guard
 from weft.frontends.driver.frozen.impure import Use
@@ -37,11 +37,11 @@ from weft.frontends.driver.frozen.objects import (
 from weft.frontends.driver.frozen.places import (
     Attribute,
     ClassKeys,
-    Entry,
+    DictEntry,
+    GuardedPlace,
     Keys,
     Method,
     Never,
-    Place,
     Unset,
 )
 
@@ -104,12 +104,12 @@ class TooMany(Exception):
     """There are more values than a walk should take."""
 
 
-class Attributes(Walk):
+class Attributes(FunctionWalk):
     """The part of `Dependencies` that looks into objects."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.places: list[Place] = []
+        self.places: list[GuardedPlace] = []
         self.unguarded: list[Unguarded] = []
         self.uses: list[Use] = []
         self.generators: dict[int, tuple[Any, str, impure.Spot | None]] = {}
@@ -159,7 +159,7 @@ class Attributes(Walk):
     def _unguardable(self, text: str, *, is_common: bool) -> None:
         self.unguarded.append(Unguarded(text, is_common))
 
-    def _place(self, place: Place) -> None:
+    def _place(self, place: GuardedPlace) -> None:
         if place.identity in self._known:
             return
         self._known.add(place.identity)
@@ -230,7 +230,7 @@ class Attributes(Walk):
                 self._place(place(label, kind, name, method))
                 self._value(method, label)
                 for each, behind in overridden(kind, name):
-                    self._place(Entry(f"{each.__name__}.{name}", vars(each), name, behind))
+                    self._place(DictEntry(f"{each.__name__}.{name}", vars(each), name, behind))
                     self._value(behind, f"{each.__name__}.{name}")
 
     def _follow_attributes(self) -> None:
@@ -297,7 +297,7 @@ class Attributes(Walk):
         for kind in users_classes(owner):
             found = vars(kind).get(name, MISSING)
             if found is not MISSING and not issubclass(type(found), types.MemberDescriptorType):
-                self._place(Entry(f"{kind.__name__}.{name}", vars(kind), name, found))
+                self._place(DictEntry(f"{kind.__name__}.{name}", vars(kind), name, found))
                 self._value(found, f"{kind.__name__}.{name}")
 
     def _from_class(self, owner: Any, name: str, found: Any, what: str) -> None:
@@ -336,7 +336,7 @@ class Attributes(Walk):
             kinds = owner if issubclass(type(owner), type) else type(owner)
             home = next((kind for kind in kinds.__mro__ if name in vars(kind)), None)
             if home is not None:
-                self._place(Entry(label, vars(home), name, found))
+                self._place(DictEntry(label, vars(home), name, found))
         self._value(found, f"{what}.{name}")
 
     def _found_attribute(self, owner: Any, name: str, value: Any, what: str) -> None:
@@ -345,7 +345,7 @@ class Attributes(Walk):
             self._module_value(value, name, what)
             return
         if has_own_getattribute(owner) or not name.isidentifier() or iskeyword(name):
-            self._place(Entry(label, dict_of(owner), name, value))
+            self._place(DictEntry(label, dict_of(owner), name, value))
         else:
             self._place(Attribute(label, owner, name, value))
         self._value(value, f"{what}.{name}")

@@ -12,23 +12,30 @@ import types
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from weft.frontends.driver.frozen.places import Array, Attribute, Cell, Contents, Global, Place
+from weft.frontends.driver.frozen.places import (
+    Attribute,
+    ClosureCell,
+    Contents,
+    Global,
+    GuardedArray,
+    GuardedPlace,
+)
 
 _NUMBERS: Final = (bool, int, float, complex)
 _LOADS: Final = ("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_ATTR", "LOAD_NAME")
 _WRITES: Final = frozenset("append appendleft extend add update insert".split())
 
 
-def changes_each_time(before: Place, after: Place) -> bool:
+def changes_each_time(before: GuardedPlace, after: GuardedPlace) -> bool:
     """Whether what changed in a place is a count or a log, and not something made once."""
-    if isinstance(after, Contents | Array):
+    if isinstance(after, Contents | GuardedArray):
         return True
     return isinstance(before.expected, _NUMBERS) and isinstance(after.expected, _NUMBERS)
 
 
-def is_count(before: Place, after: Place) -> bool:
+def is_count(before: GuardedPlace, after: GuardedPlace) -> bool:
     """Whether a number became another one."""
-    if isinstance(after, Array):
+    if isinstance(after, GuardedArray):
         return True
     if not isinstance(after, Contents) or not isinstance(before, Contents):
         return isinstance(after.expected, _NUMBERS)
@@ -38,11 +45,11 @@ def is_count(before: Place, after: Place) -> bool:
     return any(isinstance(a, _NUMBERS) and isinstance(b, _NUMBERS) for a, b in changed)
 
 
-def is_from_elsewhere(place: Place, codes: Sequence[types.CodeType]) -> bool:
+def is_from_elsewhere(place: GuardedPlace, codes: Sequence[types.CodeType]) -> bool:
     """Whether a variable changed that no code of the function stores to: another thread did. Which
     value the trace found is not known then.
     """
-    if not isinstance(place, Global | Cell):
+    if not isinstance(place, Global | ClosureCell):
         return False
     name = _name(place)
     return not any(
@@ -52,18 +59,18 @@ def is_from_elsewhere(place: Place, codes: Sequence[types.CodeType]) -> bool:
     )
 
 
-def is_read(place: Place, codes: Sequence[types.CodeType]) -> bool:
+def is_read(place: GuardedPlace, codes: Sequence[types.CodeType]) -> bool:
     """Whether code has more statements with a value than those that change it."""
-    holds = isinstance(place, Contents | Array)
+    holds = isinstance(place, Contents | GuardedArray)
     name = _name(place)
     return sum(_reads(name, code, holds) for code in codes) > 0
 
 
-def _name(place: Place) -> str:
+def _name(place: GuardedPlace) -> str:
     """The variable or attribute that a place is known by."""
     if isinstance(place, Global | Attribute):
         return str(place.key)
-    if isinstance(place, Cell):
+    if isinstance(place, ClosureCell):
         return place.label
     return place.label.partition("[")[0].rpartition(" ")[2].rpartition(".")[2]
 

@@ -29,7 +29,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.frontends.driver.cache.bytecode import Load
+from weft.frontends.driver.cache.bytecode import NameLoad
 from weft.frontends.driver.frozen import impure
 from weft.frontends.driver.frozen.attributes import WRAPPERS, Attributes, plain
 from weft.frontends.driver.frozen.objects import (
@@ -41,13 +41,13 @@ from weft.frontends.driver.frozen.objects import (
 )
 from weft.frontends.driver.frozen.places import (
     Absent,
-    Array,
     Attribute,
+    BytesOf,
     Called,
-    Cell,
+    ClosureCell,
     Contents,
     Global,
-    Memory,
+    GuardedArray,
     content_digest,
     memory_of,
 )
@@ -159,7 +159,7 @@ class Dependencies(Attributes):
             self._unguardable(f"{plain(what)} is an array of Python objects", is_common=True)
             self._text("objects", id(value))
             return
-        place = Array(f"the array {plain(what)}", value)
+        place = GuardedArray(f"the array {plain(what)}", value)
         self._text("array", value.dtype, value.shape, value.strides)
         self._write("data", content_digest(value))
         self._place(place)
@@ -207,7 +207,7 @@ class Dependencies(Attributes):
 
     def _memory(self, value: Any, what: str) -> None:
         """Something that shows its memory as bytes."""
-        place = Memory(plain(what), value)
+        place = BytesOf(plain(what), value)
         self._text("memory", type(value))
         self._write("data", memory_of(value))
         self._place(place)
@@ -308,7 +308,7 @@ class Dependencies(Attributes):
 
     def _load(
         self,
-        load: Load,
+        load: NameLoad,
         code: types.CodeType,
         names: Mapping[str, Any],
         modules: Mapping[str, types.ModuleType],
@@ -356,7 +356,7 @@ class Dependencies(Attributes):
 
     def _in_cell(self, cell: types.CellType, variable: str, content: Any) -> None:
         if self._is_followed and not is_import(variable, content):
-            self._place(Cell(variable, cell, None, content))
+            self._place(ClosureCell(variable, cell, None, content))
 
     def _in_globals(self, names: Mapping[str, Any], name: str, value: Any) -> None:
         if not is_import(name, value):

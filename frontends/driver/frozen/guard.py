@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from weft.frontends.driver.frozen.places import Array, Global, Look, Place, joined
+from weft.frontends.driver.frozen.places import Global, GuardedArray, GuardedPlace, Look, joined
 from weft.runtime.stub import MISS
 
 FEWEST_JOINED: Final = 3
@@ -38,7 +38,7 @@ class Guard:
     where it is not.
     """
 
-    def __init__(self, state: str, places: Sequence[Place]) -> None:
+    def __init__(self, state: str, places: Sequence[GuardedPlace]) -> None:
         self.state = state
         self.places = tuple(places)
         self._condition: tuple[str, dict[str, types.CellType], dict[str, Any]] | None = None
@@ -88,7 +88,7 @@ def _holds() -> bool:
     return True
 
 
-def _difference(before: Place, now: Place | None) -> str:
+def _difference(before: GuardedPlace, now: GuardedPlace | None) -> str:
     then, text = before.shown(), "" if now is None else now.shown()
     if then and text and then != text:
         return f"{before.label} changed from {then} to {text}"
@@ -96,7 +96,7 @@ def _difference(before: Place, now: Place | None) -> str:
 
 
 def _condition(
-    places: Sequence[Place],
+    places: Sequence[GuardedPlace],
 ) -> tuple[str, dict[str, types.CellType], dict[str, Any]]:
     """The expression for all places, the cells that it loads from, and its globals."""
     counts = Counter(id(place.owner) for place in places if isinstance(place, Global))
@@ -113,10 +113,12 @@ def _condition(
         return name
 
     parts = []
-    arrays = [place for place in places if isinstance(place, Array) and place.is_joined]
+    arrays = [place for place in places if isinstance(place, GuardedArray) and place.is_joined]
     if len(arrays) >= FEWEST_JOINED:
         parts.append(joined(arrays, bind))
-        places = [place for place in places if not (isinstance(place, Array) and place.is_joined)]
+        places = [
+            place for place in places if not (isinstance(place, GuardedArray) and place.is_joined)
+        ]
     for place in places:
         is_apart = isinstance(place, Global) and not place.key.startswith(_PREFIX)
         if isinstance(place, Global) and is_apart and id(place.owner) == main:

@@ -31,7 +31,7 @@ Bind = Callable[[Any], str]
 """Gives a name to an object, by which the expression has it."""
 
 
-class Place:
+class GuardedPlace:
     """Where a value was found. `condition` is the expression that says whether it is still there,
     in which `bind` gives names to objects; `label` is what messages call the place.
     """
@@ -58,7 +58,7 @@ class Place:
         return _shown(self.expected)
 
 
-class Entry(Place):
+class DictEntry(GuardedPlace):
     """An entry of a dict."""
 
     __slots__ = ()
@@ -67,13 +67,13 @@ class Entry(Place):
         return f"{bind(self.owner)}[{self.key!r}] is {bind(self.expected)}"
 
 
-class Global(Entry):
+class Global(DictEntry):
     """A global of a function; functions of its module can ask for it by name."""
 
     __slots__ = ()
 
 
-class Cell(Place):
+class ClosureCell(GuardedPlace):
     """A variable that a function closes over; `bind` knows how to load from a cell."""
 
     __slots__ = ()
@@ -82,7 +82,7 @@ class Cell(Place):
         return f"{bind(self.owner)} is {bind(self.expected)}"
 
 
-class Attribute(Place):
+class Attribute(GuardedPlace):
     """An attribute that is data: of an object, a class or a module."""
 
     __slots__ = ()
@@ -91,7 +91,7 @@ class Attribute(Place):
         return f"{bind(self.owner)}.{self.key} is {bind(self.expected)}"
 
 
-class Method(Place):
+class Method(GuardedPlace):
     """A function that an object has from its class."""
 
     __slots__ = ()
@@ -100,7 +100,7 @@ class Method(Place):
         return f"{bind(self.owner)}.{self.key}.__func__ is {bind(self.expected)}"
 
 
-class Absent(Place):
+class Absent(GuardedPlace):
     """A global that is not there, which code may find out."""
 
     __slots__ = ()
@@ -109,7 +109,7 @@ class Absent(Place):
         return f"{self.key!r} not in {bind(self.owner)}"
 
 
-class Unset(Place):
+class Unset(GuardedPlace):
     """An attribute that an object has a slot for, and no value yet."""
 
     __slots__ = ()
@@ -118,7 +118,7 @@ class Unset(Place):
         return f"not {bind(hasattr)}({bind(self.owner)}, {self.key!r})"
 
 
-class Called(Place):
+class Called(GuardedPlace):
     """What a reference gives that is called: a weak one, or the method of a context variable."""
 
     __slots__ = ()
@@ -128,7 +128,7 @@ class Called(Place):
         return f"{bind(self.owner)}({arguments}) is {bind(self.expected)}"
 
 
-class Memory(Place):
+class BytesOf(GuardedPlace):
     """The memory of something else than an array, such as a `bytearray`."""
 
     __slots__ = ("step",)
@@ -149,7 +149,7 @@ class Memory(Place):
         return ""
 
 
-class Never(Place):
+class Never(GuardedPlace):
     """What is never there: for a trace that nobody knows the values of."""
 
     __slots__ = ()
@@ -158,7 +158,7 @@ class Never(Place):
         return f"{bind(False)}"
 
 
-class Keys(Place):
+class Keys(GuardedPlace):
     """Which attributes an object has of its own."""
 
     __slots__ = ()
@@ -179,7 +179,7 @@ class ClassKeys(Keys):
         return f"{bind(self.owner)}.__dict__.keys() == {bind(self.expected)}"
 
 
-class Contents(Place):
+class Contents(GuardedPlace):
     """What a list, a dict or a set holds: all of it, or of a large list some, and of other large
     ones how much, and now and then all.
     """
@@ -220,7 +220,7 @@ class Contents(Place):
         return ""
 
 
-class Array(Place):
+class GuardedArray(GuardedPlace):
     """The elements of an array of NumPy's, which is a constant of the program: all of them, or of a
     large array some, and now and then all.
     """
@@ -261,7 +261,7 @@ class Array(Place):
         return ""
 
 
-def joined(arrays: Sequence[Array], bind: Bind) -> str:
+def joined(arrays: Sequence[GuardedArray], bind: Bind) -> str:
     """The condition of many small arrays, which takes half the time of one for each."""
     owners = bind(tuple([place.owner for place in arrays]))
     memory = bind(tuple([place.memory for place in arrays]))

@@ -21,7 +21,7 @@ from weft.frontends.driver.frozen.dependencies import Dependencies
 from weft.frontends.driver.frozen.guard import Guard
 from weft.frontends.driver.frozen.impure import Finding, Observation
 from weft.frontends.driver.frozen.objects import is_users_class
-from weft.frontends.driver.frozen.places import Place
+from weft.frontends.driver.frozen.places import GuardedPlace
 from weft.frontends.tracing.arguments import Call
 from weft.frontends.tracing.caller import caller_location
 
@@ -156,5 +156,5 @@ def _classes(call: Call) -> list[type]:
     return sorted(filter(is_users_class, kinds), key=lambda kind: kind.__qualname__)
 
 
-def _holds(place: Place) -> bool:
+def _holds(place: GuardedPlace) -> bool:
     return Guard("", [place]).check()

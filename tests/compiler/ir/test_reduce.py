@@ -13,13 +13,15 @@ import weft as wf
 from tests.patience import PATIENCE
 from weft.compiler.ir import reduce as reducing
 from weft.compiler.ir.graph import Graph, Value
-from weft.compiler.ir.reduce import Fails, Limits, Reduced
+from weft.compiler.ir.reduce import Fails, ReducedGraph, ReductionLimits
 from weft.compiler.ir.walk import walk
 
 
-def reduce(graph: Graph, fails: Fails, **options: Any) -> Reduced:
+def reduce(graph: Graph, fails: Fails, **options: Any) -> ReducedGraph:
     """Without a limit of time, unless one is given: a busy machine may take any."""
-    return reducing.reduce(graph, fails, **{"limits": Limits(seconds=10 * PATIENCE), **options})
+    return reducing.reduce(
+        graph, fails, **{"limits": ReductionLimits(seconds=10 * PATIENCE), **options}
+    )
 
 
 def has(*names: str) -> Callable[[Graph], bool]:
@@ -150,7 +152,9 @@ def test_a_constant_that_is_needed_is_cropped_at_most() -> None:
 @pytest.mark.parametrize("graph", [LONG, LOOP])
 def test_what_is_made_reads_back(graph: Graph) -> None:
     for wanted in {op.name for op in walk(graph)}:
-        made = reduce(graph, has(wanted), limits=Limits(seconds=10 * PATIENCE, rounds=1)).graph
+        made = reduce(
+            graph, has(wanted), limits=ReductionLimits(seconds=10 * PATIENCE, rounds=1)
+        ).graph
         text = made.text(locations=True, embed_constants=True)
         assert has(wanted)(wf.parse(text))
 
@@ -177,7 +181,7 @@ def test_the_time_box_is_kept(seconds: float) -> None:
         asked.append(now)
         return has("sinh", "exp", "reduce_sum")(graph)
 
-    made = reduce(LONG, fails, limits=Limits(seconds=seconds), clock=clock)
+    made = reduce(LONG, fails, limits=ReductionLimits(seconds=seconds), clock=clock)
     assert len(asked) == made.attempts
     assert all(time < seconds for time in asked)
     assert has("sinh", "exp", "reduce_sum")(made.graph)  # the best so far
@@ -196,7 +200,7 @@ def test_rounds_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reducing, "_Search", Endless)
     graph = wf.trace(np.sin)(wf.spec("f64[]"))
     assert reduce(
-        graph, lambda graph: False, limits=Limits(seconds=10 * PATIENCE, rounds=3)
+        graph, lambda graph: False, limits=ReductionLimits(seconds=10 * PATIENCE, rounds=3)
     ).is_finished
     assert len(rounds) == 3
 

@@ -67,7 +67,7 @@ def in_loop_step(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def in_scalar_rule(monkeypatch: pytest.MonkeyPatch, emit: Callable[..., Any]) -> None:
-    rules = {**scalar.RULES, "sinh": scalar.Rule(emit, emit)}
+    rules = {**scalar.RULES, "sinh": scalar.ScalarRule(emit, emit)}
     monkeypatch.setattr(scalar, "RULES", rules)
 
 
@@ -122,7 +122,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may take any time for an attempt."""
-    monkeypatch.setattr(reduce, "DEFAULT", reduce.Limits(seconds=10 * PATIENCE))
+    monkeypatch.setattr(reduce, "DEFAULT", reduce.ReductionLimits(seconds=10 * PATIENCE))
 
 
 @pytest.fixture

@@ -135,7 +135,7 @@ def unravel(f: Function, position: V, shape: Sequence[Operand]) -> list[Operand]
 
 
 @record
-class Follower:
+class FusedConsumer:
     """What goes on with rows of a matrix product, or planes of a convolution, as soon as they are
     done: `task(run, data, begin, end)`, called with the numbers of rows, of which `first` is that
     of the product's first one. A convolution is told into how many parts, the rows of the task, it
@@ -174,7 +174,7 @@ class Env:
         prefix: str,
         sites: list[Site],
         measure: Callable[[Size], Operand] | None = None,
-        follower: Follower | None = None,
+        follower: FusedConsumer | None = None,
         products: Products | None = None,
         part: Part | None = None,
         scratch: Scratch | None = None,

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from weft.compiler.lower.llvm.emit.value import V
 
 
-class Loop:
+class EmittedLoop:
     """What ends a `loop_while`."""
 
     __slots__ = ("f", "done")

@@ -25,7 +25,7 @@ import numpy as np
 
 from weft.compiler.lower.llvm.emit import partition as parts
 from weft.compiler.lower.llvm.emit import workspace
-from weft.compiler.lower.llvm.emit.blocks import Loop, Otherwise
+from weft.compiler.lower.llvm.emit.blocks import EmittedLoop, Otherwise
 from weft.compiler.lower.llvm.emit.constants import constant_text
 from weft.compiler.lower.llvm.emit.frame import Frame
 from weft.compiler.lower.llvm.emit.types import I1, I8, I64, PTR, VOID, Type, element_type
@@ -471,13 +471,13 @@ class Function:
         self.begin(done)
 
     @contextmanager
-    def loop_while(self) -> Iterator[Loop]:
+    def loop_while(self) -> Iterator[EmittedLoop]:
         """A loop that goes on until `loop.stop_unless(condition)` or `loop.stop_if` ends it."""
         self.has_loops = True
         head, done = self.label("while"), self.label("end")
         self.jump(head)
         self.begin(head)
-        yield Loop(self, done)
+        yield EmittedLoop(self, done)
         self.jump(head)
         self.begin(done)
 

@@ -35,7 +35,7 @@ from weft.compiler.lower.llvm.kernels.parameters import Parameters, parameters_o
 from weft.compiler.lower.llvm.kernels.register_transpose import emit_squares
 from weft.compiler.lower.llvm.kernels.scope import Scope
 from weft.compiler.lower.llvm.kernels.stages import StageEmitter
-from weft.compiler.lower.llvm.kernels.tiled_reduction import Parts, Tile
+from weft.compiler.lower.llvm.kernels.tiled_reduction import ReductionParts, ReductionTile
 from weft.compiler.lower.llvm.kernels.values import Values
 from weft.compiler.record import record
 
@@ -205,7 +205,7 @@ class Body(StageEmitter):
             self.env.scratch = slots.part(f, slot)
         self._make_scratch(f)
         if plan.tiling is not None:
-            self.tile = Tile(self, plan.tiling)
+            self.tile = ReductionTile(self, plan.tiling)
         with f.range(begin, end) as unit:
             self._unit(Scope(f, top), unit)
         if slots is not None:
@@ -289,7 +289,7 @@ class Body(StageEmitter):
 
         def then(inner: Scope, accumulators: list[Accumulator]) -> None:
             if tiling.split is not None:
-                Parts(self, tiling, f.arguments[-3]).store(inner, part, accumulators)
+                ReductionParts(self, tiling, f.arguments[-3]).store(inner, part, accumulators)
                 return
             for each in accumulators:
                 inner.values[each.entry.ref] = each.result(False)
@@ -308,7 +308,7 @@ class Body(StageEmitter):
             parameter_attributes="noalias",
         )
         top = self._open(f, f.arguments[: len(declared)])
-        Parts(self, tiling, f.arguments[-1]).combine(top, self.afterwards)
+        ReductionParts(self, tiling, f.arguments[-1]).combine(top, self.afterwards)
         f.ret()
 
     # --- rows that several stages read ---

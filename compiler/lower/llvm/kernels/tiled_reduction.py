@@ -27,7 +27,7 @@ SLOT_BYTES: Final = 8
 SLOTS: Final = PARTIAL_BYTES // SLOT_BYTES  # values that a running result is made of, at most
 
 
-class Tile:
+class ReductionTile:
     """A unit of a tiling: some results, for all steps of the reduced loops or a part of them."""
 
     def __init__(self, body: Body, tiling: ReductionPlan) -> None:
@@ -180,7 +180,7 @@ class Tile:
         return f.const(0, I64), size
 
 
-class Parts:
+class ReductionParts:
     """The running results of all parts: for each reduction and part, those of all results."""
 
     def __init__(self, body: Body, tiling: ReductionPlan, memory: V) -> None:

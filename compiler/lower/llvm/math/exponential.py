@@ -69,7 +69,7 @@ _EXPM1_DOUBLE: Final = (
 )
 
 
-class Reduced(NamedTuple):
+class ReducedArgument(NamedTuple):
     """x = n * log(2) + r + low."""
 
     n: V  # an integer of which the low bits count: the high ones are those of a float
@@ -84,22 +84,22 @@ def whole_part(f: Function, x: V, scale: Operand) -> tuple[V, V]:
     return shifted - form.shifter, shifted.bits(form.integer)
 
 
-def reduced(f: Function, x: V) -> Reduced:
+def reduced(f: Function, x: V) -> ReducedArgument:
     """The reduction of x for its exponential."""
     n, bits = whole_part(f, x, LOG2_E)
     high, low = by_width(x, LN2_SINGLE, LN2_DOUBLE)
     first = f.fma(n, -high, x)  # exact: a multiple of high's last bit, and small
     r = f.fma(n, -low, first)
-    return Reduced(bits, r, f.fma(n, -low, first - r))
+    return ReducedArgument(bits, r, f.fma(n, -low, first - r))
 
 
-def reduced_base_two(f: Function, x: V) -> Reduced:
+def reduced_base_two(f: Function, x: V) -> ReducedArgument:
     """The reduction of x * log(2), for 2 ** x."""
     n, bits = whole_part(f, x, 1.0)
     part = x - n
     high, low = by_width(x, LN2_SINGLE, LN2_DOUBLE)
     r = part * high
-    return Reduced(bits, r, f.fma(part, low, f.fma(part, high, -r)))
+    return ReducedArgument(bits, r, f.fma(part, low, f.fma(part, high, -r)))
 
 
 def scaled(f: Function, x: V, n: V) -> V:

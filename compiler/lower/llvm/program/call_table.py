@@ -24,10 +24,10 @@ from weft.compiler.lower.llvm.emit.scratch import Scratch
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
 from weft.compiler.lower.llvm.program.calls import (
     ArrayAt,
-    Call,
-    Calls,
     NumberAt,
     Operand,
+    PlannedCall,
+    PlannedCalls,
     SymbolValue,
 )
 from weft.compiler.lower.llvm.program.region import RegionCode
@@ -43,12 +43,12 @@ _TABLES_OF: Final = {"parameter": ARGUMENTS, "result": RESULTS}
 _GIVEN: Final = ("run", "numbers", "tables", "scratch")
 
 
-def repeated_calls(program: ProgramCode) -> dict[Node, list[Call]]:
+def repeated_calls(program: ProgramCode) -> dict[Node, list[PlannedCall]]:
     """The nodes of a program whose calls go into its table: of kinds that occur several times, on
     memory whose place is known.
     """
-    calls = Calls(program, program.plan)
-    found: dict[Node, list[Call]] = {}
+    calls = PlannedCalls(program, program.plan)
+    found: dict[Node, list[PlannedCall]] = {}
     for node in program.plan.nodes:
         made = [] if node in program.schedule.by_rows else calls.of_node(node)
         if made and all(_is_placed(operand) for call in made for operand in call.operands):
@@ -62,10 +62,10 @@ def repeated_calls(program: ProgramCode) -> dict[Node, list[Call]]:
     }
 
 
-def _poll_after(work: Size) -> Call:
+def _poll_after(work: Size) -> PlannedCall:
     """A row that asks whether to stop, after so much work."""
     key = ("poll", "" if isinstance(work, int) else str(work))
-    return Call(key, [], lambda code, _: code.poll(work))
+    return PlannedCall(key, [], lambda code, _: code.poll(work))
 
 
 def _is_placed(operand: Operand) -> bool:
@@ -86,7 +86,7 @@ class CallTable:
     lengths: list[int] = field(default_factory=list)  # words of a kind's rows
     words: list[int] = field(default_factory=list)
 
-    def add(self, calls: Sequence[Call]) -> tuple[int, int]:
+    def add(self, calls: Sequence[PlannedCall]) -> tuple[int, int]:
         """Add rows; where they begin, in words, and end."""
         begin = len(self.words)
         for call in calls:
@@ -125,7 +125,7 @@ class CallTable:
 
     # --- code ---
 
-    def _emit_kind(self, call: Call, number: int) -> None:
+    def _emit_kind(self, call: PlannedCall, number: int) -> None:
         """The function of a kind, kind<number>(run, numbers, tables, scratch, row)."""
         parameters = [(name, PTR) for name in (*_GIVEN, "row")]
         g = self.program.module.function(

@@ -21,7 +21,7 @@ from weft.compiler.loops.kernel import Kernel
 from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.schedule import Task
 from weft.compiler.lower.llvm import routines
-from weft.compiler.lower.llvm.emit.arrays import Follower, packed
+from weft.compiler.lower.llvm.emit.arrays import FusedConsumer, packed
 from weft.compiler.lower.llvm.emit.function import V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
 from weft.compiler.lower.llvm.kernels.kernel import KernelCode
@@ -49,7 +49,7 @@ class NumberAt:
 
 
 @record
-class Number:
+class PassedNumber:
     """A number, in one value or, if it is complex, in two."""
 
     value: Value
@@ -62,11 +62,11 @@ class SymbolValue:
     name: str
 
 
-Operand: TypeAlias = ArrayAt | NumberAt | Number | SymbolValue
+Operand: TypeAlias = ArrayAt | NumberAt | PassedNumber | SymbolValue
 
 
 @dataclass(eq=False, slots=True)
-class Call:
+class PlannedCall:
     """A call: `write` writes it into the function of a region's code, given the operands' values.
     Calls with equal keys are written alike.
     """
@@ -82,10 +82,10 @@ class _TaskCall:
 
     key: Hashable
     operands: list[Operand]
-    start: Callable[[RegionCode, Sequence[V], list[V]], Follower]
+    start: Callable[[RegionCode, Sequence[V], list[V]], FusedConsumer]
 
 
-class Calls:
+class PlannedCalls:
     """The calls of a region's nodes."""
 
     def __init__(self, program: ProgramCode, plan: RegionPlan) -> None:
@@ -96,7 +96,7 @@ class Calls:
         self.built = program.program.kernels
         self.functions = RoutineFunctions(program)
 
-    def of_node(self, node: Node) -> list[Call]:
+    def of_node(self, node: Node) -> list[PlannedCall]:
         """The calls that a node is made of; none if it is more than calls."""
         match node:
             case FusionGroup():
@@ -107,7 +107,7 @@ class Calls:
                 return [self.of_routine(node)] if routines.has_routine(node.op.name) else []
         return []
 
-    def _of_groups(self, groups: Sequence[FusionGroup]) -> list[Call]:
+    def _of_groups(self, groups: Sequence[FusionGroup]) -> list[PlannedCall]:
         kernels = [self.built.of_group[group] for group in groups]
         if any(kernel in self.schedule.inlined for kernel in kernels):
             return []
@@ -115,7 +115,7 @@ class Calls:
 
     # --- kernels ---
 
-    def of_kernel(self, kernel: Kernel) -> Call:
+    def of_kernel(self, kernel: Kernel) -> PlannedCall:
         """The call of a kernel."""
         code = self.program.kernel(self.schedule.case_of[kernel])
 
@@ -125,7 +125,7 @@ class Calls:
             if code.takes_memory:
                 region.env.leave_without_memory(region.f)
 
-        return Call(code.name, self._kernel_operands(kernel, code), write)
+        return PlannedCall(code.name, self._kernel_operands(kernel, code), write)
 
     def _kernel_operands(self, kernel: Kernel, code: KernelCode) -> list[Operand]:
         """What a kernel is given, whose code may have been written for an equal one."""
@@ -136,12 +136,12 @@ class Calls:
             else:
                 assert isinstance(storage, tuple)
                 operands.append(NumberAt(storage[1]))
-        operands += [Number(value) for value in kernel.arguments]
+        operands += [PassedNumber(value) for value in kernel.arguments]
         return operands + [SymbolValue(name) for name in code.parameters.symbols]
 
     # --- routines ---
 
-    def of_routine(self, node: OpaqueNode) -> Call:
+    def of_routine(self, node: OpaqueNode) -> PlannedCall:
         """The call of an op's routine, with what consumes its rows."""
         op = node.op
         if not routines.has_routine(op.name):
@@ -170,7 +170,7 @@ class Calls:
                 region.planned.free(region.f, memory)
 
         operands = [*own, *[operand for task in tasks for operand in task.operands]]
-        return Call((name, *[task.key for task in tasks]), operands, write)
+        return PlannedCall((name, *[task.key for task in tasks]), operands, write)
 
     def _routine_operands(self, call: RoutineCall) -> list[Operand]:
         operands: list[Operand] = []
@@ -188,7 +188,7 @@ class Calls:
 
     def _follower(
         self, region: RegionCode, tasks: Sequence[_TaskCall], values: Sequence[V], lent: list[V]
-    ) -> Follower | None:
+    ) -> FusedConsumer | None:
         """What goes on with the rows of a product, if something does: one task, or several one
         after the other. What they work in is added to what is `lent`.
         """
@@ -209,14 +209,14 @@ class Calls:
         code = self.program.kernel(task.case)
         steps = dims.product(loop.size for loop in task.rows)
 
-        def start(region: RegionCode, values: Sequence[V], lent: list[V]) -> Follower:
+        def start(region: RegionCode, values: Sequence[V], lent: list[V]) -> FusedConsumer:
             passed = list(values)
             slots = code.slots(region.f, region.planned, region.sizes, None)
             if slots is not None:
                 lent.append(slots.flags)
                 passed += slots.values
             name = code.emit_consumer(passed, steps)
-            return Follower(V(region.f, f"@{name}", PTR), packed(region.f, passed))
+            return FusedConsumer(V(region.f, f"@{name}", PTR), packed(region.f, passed))
 
         return _TaskCall((code.name, steps), self._kernel_operands(task.kernel, code), start)
 
@@ -225,12 +225,12 @@ class Calls:
         call = self.functions.call_of(self.plan, node.op)
         name = self.functions.function(call, rows=rows)
 
-        def start(region: RegionCode, values: Sequence[V], lent: list[V]) -> Follower:
-            return Follower(V(region.f, f"@{name}", PTR), packed(region.f, values))
+        def start(region: RegionCode, values: Sequence[V], lent: list[V]) -> FusedConsumer:
+            return FusedConsumer(V(region.f, f"@{name}", PTR), packed(region.f, values))
 
         return _TaskCall(name, self._routine_operands(call), start)
 
-    def _one_task(self, region: RegionCode, tasks: Sequence[Follower]) -> Follower:
+    def _one_task(self, region: RegionCode, tasks: Sequence[FusedConsumer]) -> FusedConsumer:
         """Tasks that are called one after the other, as one."""
         if len(tasks) == 1:
             return tasks[0]
@@ -251,11 +251,11 @@ class Calls:
 
 def width(operand: Operand) -> int:
     """How many values an operand has."""
-    return 2 if isinstance(operand, Number) and operand.value.type.dtype.is_complex else 1
+    return 2 if isinstance(operand, PassedNumber) and operand.value.type.dtype.is_complex else 1
 
 
 def numbers_of(operands: Sequence[Operand]) -> Iterator[Value]:
     """The numbers among operands, by address or by value."""
     for operand in operands:
-        if isinstance(operand, NumberAt | Number):
+        if isinstance(operand, NumberAt | PassedNumber):
             yield operand.value

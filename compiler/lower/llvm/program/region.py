@@ -32,11 +32,11 @@ from weft.compiler.lower.llvm.kernels.inline_kernel import InPlace
 from weft.compiler.lower.llvm.kernels.values import Values
 from weft.compiler.lower.llvm.program.calls import (
     ArrayAt,
-    Call,
-    Calls,
-    Number,
     NumberAt,
     Operand,
+    PassedNumber,
+    PlannedCall,
+    PlannedCalls,
     SymbolValue,
 )
 
@@ -73,7 +73,7 @@ class RegionCode:
         self.heap: list[V] = []
         self.late_results: V | None = None
         self.schedule = program.schedule
-        self.calls = Calls(program, plan)
+        self.calls = PlannedCalls(program, plan)
         self.is_outermost = True
         self.built = self.calls.built
 
@@ -293,7 +293,7 @@ class RegionCode:
 
     # --- calls ---
 
-    def _run(self, call: Call) -> None:
+    def _run(self, call: PlannedCall) -> None:
         """Write a call where it stands."""
         values = [value for operand in call.operands for value in self._values(operand)]
         call.write(self, values)
@@ -304,7 +304,7 @@ class RegionCode:
                 return (self._address(operand),)
             case NumberAt():
                 return (self.number_address(operand.value),)
-            case Number():
+            case PassedNumber():
                 element = self.number(operand.value)
                 return element if isinstance(element, tuple) else (element,)
             case SymbolValue():

@@ -11,7 +11,7 @@ from weft.compiler.ir.index.affine import row_major
 from weft.compiler.loops.memory import RegionPlan
 from weft.compiler.loops.workspace import call_key, call_sizes
 from weft.compiler.lower.llvm import routines
-from weft.compiler.lower.llvm.emit.arrays import Array, Env, Follower, Part
+from weft.compiler.lower.llvm.emit.arrays import Array, Env, FusedConsumer, Part
 from weft.compiler.lower.llvm.emit.dimensions import Sizes, names
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.scratch import Scratch
@@ -88,7 +88,7 @@ class RoutineFunctions:
         sizes = Sizes(f, dict(zip(call.symbols, rest[len(pointers) :], strict=True)))
         given, more = rest[: len(call.values)], rest[len(call.values) : len(pointers)]
         scratch = Scratch(more.pop(0)) if is_planned else None
-        follower = Follower(more[0], more[1], parts=parts) if parts else None
+        follower = FusedConsumer(more[0], more[1], parts=parts) if parts else None
         self._write_routine(f, run, name, call, given, sizes, follower=follower, scratch=scratch)
         # What LLVM contracts in it must not depend on how long the module is, see `settle`.
         f.is_glue = not f.has_arithmetic
@@ -115,7 +115,7 @@ class RoutineFunctions:
         pointers: Sequence[V],
         sizes: Sizes,
         *,
-        follower: Follower | None = None,
+        follower: FusedConsumer | None = None,
         part: Part | None = None,
         scratch: Scratch | None = None,
     ) -> None:

@@ -25,7 +25,7 @@ from weft.compiler.lower.llvm.emit.scratch import Scratch
 from weft.compiler.lower.llvm.emit.types import I8, I64, PTR, VOID
 from weft.compiler.lower.llvm.program import call_table
 from weft.compiler.lower.llvm.program.call_table import CallTable, repeated_calls
-from weft.compiler.lower.llvm.program.calls import Call
+from weft.compiler.lower.llvm.program.calls import PlannedCall
 from weft.compiler.lower.llvm.program.region import RegionCode
 from weft.compiler.record import record
 
@@ -54,7 +54,7 @@ class _Section:
     """Nodes that run one after the other, as code or as rows of the table."""
 
     nodes: list[Node]
-    calls: list[Call]  # of nodes that are rows
+    calls: list[PlannedCall]  # of nodes that are rows
 
 
 def emit_sections(program: ProgramCode, f: Function, tables: Sequence[V]) -> None:
@@ -119,10 +119,12 @@ def _in_memory(f: Function, pointer: V) -> V:
     return slot
 
 
-def _divided(program: ProgramCode, repeated: Mapping[Node, list[Call]]) -> Iterator[_Section]:
+def _divided(
+    program: ProgramCode, repeated: Mapping[Node, list[PlannedCall]]
+) -> Iterator[_Section]:
     """The sections; what consumes the rows of a product is in the product's."""
     nodes: list[Node] = []
-    calls: list[Call] = []
+    calls: list[PlannedCall] = []
     for node in program.plan.nodes:
         if node not in program.schedule.by_rows:
             here = repeated.get(node, [])

@@ -42,7 +42,7 @@ Emit: TypeAlias = Callable[..., Any]
 
 
 @record
-class Rule:
+class ScalarRule:
     """How a primitive is lowered; None where its type rule refuses the dtypes."""
 
     real: Emit | None
@@ -50,13 +50,13 @@ class Rule:
     takes_halves: bool = False  # else f16 and bf16 are computed in f32 and rounded at the end
 
 
-def _function(name: str, complex: Emit | None = None) -> Rule:
+def _function(name: str, complex: Emit | None = None) -> ScalarRule:
     """A function of the library of vector mathematics."""
 
     def emit(f: Function, *operands: V, **attributes: Any) -> V:
         return math.call(f, name, *operands, **attributes)
 
-    return Rule(emit, complex)
+    return ScalarRule(emit, complex)
 
 
 def _same(f: Function, x: Element, **attributes: Any) -> Element:
@@ -72,58 +72,58 @@ def _pow(f: Function, x: V, y: V) -> V:
     return math.call(f, "pow", x, y) if x.type.is_float else arithmetic.power(f, x, y)
 
 
-RULES: Final[Mapping[str, Rule]] = MappingProxyType(
+RULES: Final[Mapping[str, ScalarRule]] = MappingProxyType(
     {
         # arithmetic
-        "neg": Rule(arithmetic.neg, parts.neg, takes_halves=True),
-        "abs": Rule(arithmetic.absolute, parts.absolute, takes_halves=True),
-        "sign": Rule(arithmetic.sign, parts.sign),
-        "add": Rule(Function.add, parts.add),
-        "sub": Rule(Function.sub, parts.sub),
-        "mul": Rule(Function.mul, parts.mul),
-        "div": Rule(division.divide, parts.div),
-        "pow": Rule(_pow, complex_powers.power),
-        "floor_divide": Rule(division.floor_divide),
-        "remainder": Rule(division.remainder),
-        "fmod": Rule(division.fmod),
-        "maximum": Rule(arithmetic.maximum),
-        "minimum": Rule(arithmetic.minimum),
-        "clamp": Rule(arithmetic.clamp),
+        "neg": ScalarRule(arithmetic.neg, parts.neg, takes_halves=True),
+        "abs": ScalarRule(arithmetic.absolute, parts.absolute, takes_halves=True),
+        "sign": ScalarRule(arithmetic.sign, parts.sign),
+        "add": ScalarRule(Function.add, parts.add),
+        "sub": ScalarRule(Function.sub, parts.sub),
+        "mul": ScalarRule(Function.mul, parts.mul),
+        "div": ScalarRule(division.divide, parts.div),
+        "pow": ScalarRule(_pow, complex_powers.power),
+        "floor_divide": ScalarRule(division.floor_divide),
+        "remainder": ScalarRule(division.remainder),
+        "fmod": ScalarRule(division.fmod),
+        "maximum": ScalarRule(arithmetic.maximum),
+        "minimum": ScalarRule(arithmetic.minimum),
+        "clamp": ScalarRule(arithmetic.clamp),
         "hypot": _function("hypot"),
-        "copysign": Rule(arithmetic.copysign, takes_halves=True),
-        "nextafter": Rule(arithmetic.nextafter, takes_halves=True),
-        "floor": Rule(Function.floor),
-        "ceil": Rule(arithmetic.ceil),
-        "trunc": Rule(Function.trunc),
-        "round": Rule(Function.round),
+        "copysign": ScalarRule(arithmetic.copysign, takes_halves=True),
+        "nextafter": ScalarRule(arithmetic.nextafter, takes_halves=True),
+        "floor": ScalarRule(Function.floor),
+        "ceil": ScalarRule(arithmetic.ceil),
+        "trunc": ScalarRule(Function.trunc),
+        "round": ScalarRule(Function.round),
         # logic
-        "is_nan": Rule(logic.is_nan, parts.is_nan),
-        "is_finite": Rule(logic.is_finite, parts.is_all_finite),
-        "eq": Rule(logic.compare("eq"), parts.eq),
-        "ne": Rule(logic.compare("ne"), parts.ne),
-        "lt": Rule(logic.compare("lt")),
-        "le": Rule(logic.compare("le")),
-        "gt": Rule(logic.compare("gt")),
-        "ge": Rule(logic.compare("ge")),
-        "and": Rule(logic.bitwise("and")),
-        "or": Rule(logic.bitwise("or")),
-        "xor": Rule(logic.bitwise("xor")),
-        "not": Rule(logic.invert),
-        "shift_left": Rule(logic.shift_left),
-        "shift_right": Rule(logic.shift_right),
-        "population_count": Rule(logic.population_count),
-        "select": Rule(logic.select, logic.select, takes_halves=True),
+        "is_nan": ScalarRule(logic.is_nan, parts.is_nan),
+        "is_finite": ScalarRule(logic.is_finite, parts.is_all_finite),
+        "eq": ScalarRule(logic.compare("eq"), parts.eq),
+        "ne": ScalarRule(logic.compare("ne"), parts.ne),
+        "lt": ScalarRule(logic.compare("lt")),
+        "le": ScalarRule(logic.compare("le")),
+        "gt": ScalarRule(logic.compare("gt")),
+        "ge": ScalarRule(logic.compare("ge")),
+        "and": ScalarRule(logic.bitwise("and")),
+        "or": ScalarRule(logic.bitwise("or")),
+        "xor": ScalarRule(logic.bitwise("xor")),
+        "not": ScalarRule(logic.invert),
+        "shift_left": ScalarRule(logic.shift_left),
+        "shift_right": ScalarRule(logic.shift_right),
+        "population_count": ScalarRule(logic.population_count),
+        "select": ScalarRule(logic.select, logic.select, takes_halves=True),
         # conversion
-        "cast": Rule(conversion.cast, conversion.cast, takes_halves=True),
-        "bitcast": Rule(conversion.bitcast, takes_halves=True),
-        "real": Rule(None, parts.real),
-        "imag": Rule(None, parts.imag),
-        "conj": Rule(None, parts.conj),
-        "complex": Rule(parts.pair),
-        "stop_gradient": Rule(_same, _same, takes_halves=True),
-        "probe": Rule(_same, _same, takes_halves=True),
-        "fence": Rule(_same, _same, takes_halves=True),
-        "rounded": Rule(_rounded_value, takes_halves=True),
+        "cast": ScalarRule(conversion.cast, conversion.cast, takes_halves=True),
+        "bitcast": ScalarRule(conversion.bitcast, takes_halves=True),
+        "real": ScalarRule(None, parts.real),
+        "imag": ScalarRule(None, parts.imag),
+        "conj": ScalarRule(None, parts.conj),
+        "complex": ScalarRule(parts.pair),
+        "stop_gradient": ScalarRule(_same, _same, takes_halves=True),
+        "probe": ScalarRule(_same, _same, takes_halves=True),
+        "fence": ScalarRule(_same, _same, takes_halves=True),
+        "rounded": ScalarRule(_rounded_value, takes_halves=True),
         # special
         "sqrt": _function("sqrt", complex_powers.sqrt),
         "rsqrt": _function("rsqrt", complex_powers.rsqrt),
@@ -159,7 +159,7 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         "i0e": _function("i0e"),
         "i1e": _function("i1e"),
         # random
-        "threefry2x32": Rule(cipher.threefry2x32),
+        "threefry2x32": ScalarRule(cipher.threefry2x32),
     }
 )
 
@@ -234,7 +234,7 @@ def constant(f: Function, value: Any, dtype: DType, lanes: int) -> Element:
 
 # --- reductions ---------------------------------------------------------------------------------
 
-_COMBINERS: Final[Mapping[str, Rule]] = MappingProxyType(
+_COMBINERS: Final[Mapping[str, ScalarRule]] = MappingProxyType(
     {
         "sum": RULES["add"],
         "prod": RULES["mul"],

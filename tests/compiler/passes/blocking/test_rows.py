@@ -19,7 +19,7 @@ from tests.compiler.passes.random_programs import random_arguments, random_progr
 from weft.compiler.ir.evaluate import evaluate
 from weft.compiler.ir.graph import Graph, Op
 from weft.compiler.ir.walk import walk
-from weft.compiler.passes.blocking.rows import Limits, block_rows
+from weft.compiler.passes.blocking.rows import RowBlockLimits, block_rows
 from weft.compiler.passes.pipeline import DEFAULT, optimise
 from weft.compiler.passes.running import Pass
 
@@ -27,7 +27,7 @@ Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
 
 # Small blocks of small graphs.
-SMALL = Limits(
+SMALL = RowBlockLimits(
     least_bytes=0,
     least_gain=0.3,
     least_ratio=1,
@@ -89,7 +89,7 @@ def leaves(args: Any) -> list[Array]:
 
 
 def check(
-    f: Function, *args: Any, limits: Limits = SMALL, tolerance: float = 1e-9
+    f: Function, *args: Any, limits: RowBlockLimits = SMALL, tolerance: float = 1e-9
 ) -> tuple[Graph, Counter[str]]:
     """The graph in blocks, which must compute what it did before."""
     graph, fired = traced(f, *args), Counter[str]()
@@ -114,7 +114,7 @@ def widest(graph: Graph) -> int:
 
 def test_golden() -> None:
     graph = traced(attention, normal(2, 8, 2), normal(2, 9, 2), normal(2, 9, 2))
-    limits = Limits(0, 0.3, 1, block_bytes=1, least_rows=2, most_rows=2, lanes=2)
+    limits = RowBlockLimits(0, 0.3, 1, block_bytes=1, least_rows=2, most_rows=2, lanes=2)
     assert_golden("passes/block_rows", block_rows(graph, limits=limits).text())
 
 
@@ -297,7 +297,9 @@ def test_random_programs(seed: int) -> None:
         made = random_program(Random(number), steps=25)
         arrays = random_arguments(made, number)
         for rows in (1, 2):
-            limits = Limits(0, 1e-6, 0, block_bytes=1, least_rows=rows, most_rows=rows, lanes=2)
+            limits = RowBlockLimits(
+                0, 1e-6, 0, block_bytes=1, least_rows=rows, most_rows=rows, lanes=2
+            )
             after = block_rows(made, limits=limits)
             after.verify()
             with np.errstate(all="ignore"):
@@ -441,7 +443,7 @@ def test_masks_with_biases_and_dropout() -> None:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Pass]]:
-    limits = Limits(
+    limits = RowBlockLimits(
         least_bytes=0, least_ratio=4, block_bytes=1 << 14, least_rows=12, most_rows=32, lanes=2
     )
     last = Pass(

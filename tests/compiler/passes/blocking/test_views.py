@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.compiler.passes.blocking.views import View, operand_views, result_view
+from weft.compiler.passes.blocking.views import BlockView, operand_views, result_view
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,8 @@ def test_empty_arrays_have_no_blocks(before: tuple[int, ...], after: tuple[int, 
         f"weft 1\ngraph @f(%x: f32{list(before)}) {{\n"
         f"  %0: f32{list(after)} = reshape(%x) {{shape={list(after)}}}\n  return %0\n}}\n"
     ).region.ops
-    assert operand_views(op, View(after, tuple(range(len(after))))) is None
-    assert result_view(op, 0, View(before, tuple(range(len(before))))) is None
+    assert operand_views(op, BlockView(after, tuple(range(len(after))))) is None
+    assert result_view(op, 0, BlockView(before, tuple(range(len(before))))) is None
 
 
 @pytest.mark.parametrize("axis", [0, 1])

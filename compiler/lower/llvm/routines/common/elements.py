@@ -88,7 +88,7 @@ def converted(f: Function, value: Element, source: DType, target: DType) -> Elem
     return halves.narrow(f, value, to) if halves.is_half(to) else halves.widen(f, value).to(to)
 
 
-class Cell:
+class ElementCell:
     """A mutable element on the stack, which LLVM turns into registers."""
 
     __slots__ = ("_variables",)

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from weft.compiler.lower.llvm.emit.arrays import (
     Array,
     Env,
-    Follower,
+    FusedConsumer,
     dot,
     plus,
     product,
@@ -73,7 +73,7 @@ def parallel(
 
 
 def follow_at_once(
-    f: Function, env: Env, follower: Follower, count: Operand, columns: Operand
+    f: Function, env: Env, follower: FusedConsumer, count: Operand, columns: Operand
 ) -> None:
     """Let a follower go on with all rows, on several threads."""
 
@@ -82,7 +82,7 @@ def follow_at_once(
     ) -> None:
         task, data, first = given
         assert isinstance(task, V) and isinstance(data, V)
-        Follower(task, data, first).call(g, inner.run, begin, end)
+        FusedConsumer(task, data, first).call(g, inner.run, begin, end)
 
     passed = [follower.task, follower.data, follower.first]
     parallel(f, env, count, times(f, columns, _FOLLOWED_STEPS), [], passed, chunk)

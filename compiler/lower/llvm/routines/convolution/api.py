@@ -18,7 +18,7 @@ from weft.compiler.ir.index.affine import row_major
 from weft.compiler.lower.llvm.emit.arrays import (
     Array,
     Env,
-    Follower,
+    FusedConsumer,
     contiguous,
     dot,
     product,
@@ -32,7 +32,7 @@ from weft.compiler.lower.llvm.routines.common import planning, rows, sizes
 from weft.compiler.lower.llvm.routines.convolution import entry
 from weft.compiler.lower.llvm.routines.convolution.geometry import Convolution
 from weft.compiler.lower.llvm.routines.convolution.records import AXES
-from weft.compiler.lower.llvm.routines.convolution.strategies.panels import Axis, Panels
+from weft.compiler.lower.llvm.routines.convolution.strategies.panels import PanelAxis, Panels
 from weft.compiler.lower.llvm.routines.gemm import contraction
 from weft.compiler.record import record
 
@@ -64,7 +64,7 @@ class _Grouped:
     input: Array
     filter: Array
     made: Array
-    axes: Sequence[Axis]
+    axes: Sequence[PanelAxis]
 
     @property
     def is_shared(self) -> bool:
@@ -91,10 +91,10 @@ class _Grouped:
         return matrix, flat, contiguous(f, made.pointer, made.dtype, (*made.shape[:3], points))
 
 
-def _axes(env: Env, op: Op, lhs: Array, rhs: Array, result: Array) -> list[Axis]:
+def _axes(env: Env, op: Op, lhs: Array, rhs: Array, result: Array) -> list[PanelAxis]:
     attributes = op.attributes
     return [
-        Axis(size, taps, count, env.size(low), stride, base, dilation)
+        PanelAxis(size, taps, count, env.size(low), stride, base, dilation)
         for size, taps, count, (low, _), stride, base, dilation in zip(
             lhs.shape[2:],
             rhs.shape[2:],
@@ -138,7 +138,7 @@ def _grouped(f: Function, env: Env, op: Op, operands: list[Array], result: Array
     return _Grouped(input, filter, made, axes)
 
 
-def _is_pointwise(f: Function, axes: Sequence[Axis]) -> bool:
+def _is_pointwise(f: Function, axes: Sequence[PanelAxis]) -> bool:
     return all(
         sizes.is_known(axis.taps) and axis.taps == 1 and axis.stride == 1 and axis.is_plain(f)
         for axis in axes
@@ -162,7 +162,7 @@ def _call(f: Function, env: Env, given: _Grouped) -> None:
     record.filter_channel = filter.strides[3]
     record.result_image = times(f, made.strides[0], 1)
     record.result_channel = made.strides[2]
-    follower = env.follower or Follower(f.const(0, PTR), f.const(0, PTR))
+    follower = env.follower or FusedConsumer(f.const(0, PTR), f.const(0, PTR))
     f.store(follower.task, record.at(Convolution.task.position))
     f.store(follower.data, record.at(Convolution.data.position))
     record.parts = follower.parts
@@ -178,7 +178,7 @@ def _call(f: Function, env: Env, given: _Grouped) -> None:
 
 
 def _set_axis(
-    record: Convolution, number: int, axis: Axis, strides: tuple[Operand, Operand, Operand]
+    record: Convolution, number: int, axis: PanelAxis, strides: tuple[Operand, Operand, Operand]
 ) -> None:
     """Fill in an axis; the strides are those of the three arrays along it."""
     record.input_size[number] = axis.size
@@ -195,7 +195,7 @@ def _set_axis(
     record.tap_step[number] = axis.base_dilation // math.gcd(axis.dilation, axis.base_dilation)
 
 
-_NO_AXIS: Final = Axis(1, 1, 1, 0, 1, 1, 1)
+_NO_AXIS: Final = PanelAxis(1, 1, 1, 0, 1, 1, 1)
 
 
 # --- planning -----------------------------------------------------------------------------------

@@ -19,11 +19,11 @@ from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.common.elements import converted, working
 from weft.compiler.lower.llvm.routines.convolution.geometry import up, weighted
 from weft.compiler.lower.llvm.routines.convolution.records import PerAxis, Record, Word
-from weft.compiler.lower.llvm.routines.gemm.tiles import Tile, below
+from weft.compiler.lower.llvm.routines.gemm.tiles import ProductTile, below
 from weft.compiler.record import record
 
 
-class Frame(Record):
+class ConvolutionFrame(Record):
     """Where a frame takes its elements from, and how they lie in it."""
 
     outer = Word()  # how many, how far apart in the input, and in the frame
@@ -41,7 +41,7 @@ class Frame(Record):
     pitch = PerAxis()  # and in the frame; of the last axis: from phase to phase
 
 
-def shape(frame: Frame, extents: tuple[V, V, V], phases: V) -> None:
+def shape(frame: ConvolutionFrame, extents: tuple[V, V, V], phases: V) -> None:
     """Set the extents of a frame, and what follows from them."""
     f = frame.f
     columns = up(f, extents[2], phases)
@@ -53,19 +53,21 @@ def shape(frame: Frame, extents: tuple[V, V, V], phases: V) -> None:
     frame.pitch[0] = columns * phases * extents[1]
 
 
-def plane(frame: Frame) -> V:
+def plane(frame: ConvolutionFrame) -> V:
     """The elements of all planes of one inner index."""
     return frame.pitch[0] * frame.extent[0]
 
 
-def fill(f: Function, tile: Tile, dtype: DType, input: V, room: V, frame: Frame) -> None:
+def fill(
+    f: Function, tile: ProductTile, dtype: DType, input: V, room: V, frame: ConvolutionFrame
+) -> None:
     """Copy what a frame shows of an input, and zeros around it."""
     name = f"conv.fill.{dtype}"
     parameters = [("signal", PTR), ("room", PTR), ("frame", PTR)]
 
     def build(g: Function) -> None:
         source, target, record = g.arguments
-        _Fill(g, tile, dtype, source, target, Frame(g, record)).emit()
+        _Fill(g, tile, dtype, source, target, ConvolutionFrame(g, record)).emit()
         g.ret()
 
     rows.shared(f.module, name, VOID, parameters, build, "noinline nounwind")
@@ -76,7 +78,13 @@ class _Fill:
     """A frame that is filled, under emission."""
 
     def __init__(
-        self, f: Function, tile: Tile, dtype: DType, input: V, room: V, frame: Frame
+        self,
+        f: Function,
+        tile: ProductTile,
+        dtype: DType,
+        input: V,
+        room: V,
+        frame: ConvolutionFrame,
     ) -> None:
         self.f: Final = f
         self.lanes: Final = tile.lanes
@@ -214,7 +222,7 @@ class Grid:
     turned: list[V] | None = None
 
 
-def write_distances(frame: Frame, grid: Grid, table: V, size: int) -> None:
+def write_distances(frame: ConvolutionFrame, grid: Grid, table: V, size: int) -> None:
     """Write to a table how many bytes behind the start of a frame the positions are."""
     f = frame.f
     number = f.variable(0, I64)

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from weft.compiler.abi import Run
 from weft.compiler.ir.dtypes import DType
-from weft.compiler.lower.llvm.emit.arrays import Env, Follower
+from weft.compiler.lower.llvm.emit.arrays import Env, FusedConsumer
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
 from weft.compiler.lower.llvm.emit.scratch import Scratch, Slots, rounded
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
@@ -76,11 +76,11 @@ class Banded(Protocol):
     def bands(self) -> Axes: ...
 
 
-def follower_of(numbers: Geometry) -> Follower:
+def follower_of(numbers: Geometry) -> FusedConsumer:
     """Who goes on with planes, if there is a task."""
     words = (Geometry.task, Geometry.data)
     task, data = [numbers.load(word.position, PTR) for word in words]
-    return Follower(task, data)
+    return FusedConsumer(task, data)
 
 
 @record

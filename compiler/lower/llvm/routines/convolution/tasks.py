@@ -14,7 +14,7 @@ from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.types import I64, of_dtype
 from weft.compiler.lower.llvm.routines.common.elements import working
 from weft.compiler.lower.llvm.routines.convolution import frame as frames
-from weft.compiler.lower.llvm.routines.convolution.frame import Frame
+from weft.compiler.lower.llvm.routines.convolution.frame import ConvolutionFrame
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
     Phase,
     band_at,
@@ -71,7 +71,7 @@ class Division:
         self.tile: Final = tile_of(of_dtype(working(dtype)), f.module.target)
         self.numbers: Final = numbers
         self.plan: Final = WindowPlan(f)
-        self.frame: Final = Frame(f)
+        self.frame: Final = ConvolutionFrame(f)
         self.wanted: Final = tasks_wanted(f, env.run, _TASKS)
 
     def divide(self, most: int | None) -> None:
@@ -272,7 +272,7 @@ def follow(
 
 
 def fill(
-    frame: Frame,
+    frame: ConvolutionFrame,
     dtype: DType,
     numbers: Phase,
     item: WorkItem,

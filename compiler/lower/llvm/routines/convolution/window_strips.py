@@ -13,22 +13,22 @@ from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I16, I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.common.elements import converted, working
-from weft.compiler.lower.llvm.routines.convolution.frame import Frame
+from weft.compiler.lower.llvm.routines.convolution.frame import ConvolutionFrame
 from weft.compiler.lower.llvm.routines.convolution.geometry import Phase
 from weft.compiler.lower.llvm.routines.convolution.tasks import WindowPlan
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import Scattered
-from weft.compiler.lower.llvm.routines.gemm.tiles import Tile, below
+from weft.compiler.lower.llvm.routines.gemm.tiles import ProductTile, below
 
 _PARTS: Final = (4, 2)  # of a vector, for runs that are short
 
 
-def write_table(f: Function, tile: Tile, table: V, count: V) -> None:
+def write_table(f: Function, tile: ProductTile, table: V, count: V) -> None:
     """The table of a panel: how many bytes each line is behind the first."""
     with f.range(0, count) as line:
         f.store(line * (tile.columns * tile.type.itemsize), f.element(table, I64, line))
 
 
-def steps(frame: Frame, numbers: Phase, plan: WindowPlan) -> list[V]:
+def steps(frame: ConvolutionFrame, numbers: Phase, plan: WindowPlan) -> list[V]:
     """How far apart the windows of planes, or images in their place, and of rows are in a frame."""
     plane = numbers.stride[0] * frame.pitch[0]
     plane = frame.f.select(plan.image_block.gt(1), frame.inner_to, plane)
@@ -38,7 +38,9 @@ def steps(frame: Frame, numbers: Phase, plan: WindowPlan) -> list[V]:
 class Strip:
     """The strips of a band of windows, under emission; `lengths` are those of the band."""
 
-    def __init__(self, f: Function, tile: Tile, room: V, lengths: list[V], steps: list[V]) -> None:
+    def __init__(
+        self, f: Function, tile: ProductTile, room: V, lengths: list[V], steps: list[V]
+    ) -> None:
         self.f: Final = f
         self.tile: Final = tile
         self.room: Final = room
@@ -95,7 +97,7 @@ def _place(f: Function, window: V, lengths: list[V], steps: list[V]) -> tuple[V,
 class _Panel:
     """A panel that is filled, under emission. A run is what the strip has of one row."""
 
-    def __init__(self, f: Function, tile: Tile) -> None:
+    def __init__(self, f: Function, tile: ProductTile) -> None:
         self.f: Final = f
         self.tile: Final = tile
         self.places: Final = f.stack(I64, tile.columns)  # in the frame
@@ -177,7 +179,7 @@ class _Panel:
 
 def spread(
     f: Function,
-    tile: Tile,
+    tile: ProductTile,
     dtype: DType,
     pointers: tuple[V, V],
     lengths: list[V],
@@ -201,7 +203,7 @@ def spread(
     f.call(name, VOID, [*pointers, *given])
 
 
-def _build_spread(f: Function, tile: Tile, dtype: DType) -> None:
+def _build_spread(f: Function, tile: ProductTile, dtype: DType) -> None:
     made, result, *numbers = f.arguments
     (*outer, width), steps = numbers[:4], numbers[4:]
     source = f.variable(made)

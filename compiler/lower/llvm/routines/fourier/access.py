@@ -29,7 +29,7 @@ from weft.compiler.record import record
 
 
 @record
-class Place:
+class ElementPlace:
     """Where rows are in an array: from a position on, or each lane's from its own."""
 
     array: Array
@@ -41,7 +41,7 @@ class Access:
     """The rows of a source and a target, and the planes where they are transformed."""
 
     def __init__(
-        self, f: Function, type: Type, axis: int, places: Sequence[Place], planes: Planes
+        self, f: Function, type: Type, axis: int, places: Sequence[ElementPlace], planes: Planes
     ) -> None:
         self.f = f
         self.type = type
@@ -57,7 +57,7 @@ class Access:
         yield
         self.mask = None
 
-    def address(self, place: Place, number: Operand, step: int) -> Address:
+    def address(self, place: ElementPlace, number: Operand, step: int) -> Address:
         raise NotImplementedError
 
     def at(self, number: Operand) -> V:
@@ -73,7 +73,7 @@ class Access:
         """The lanes of a single element."""
         return 0
 
-    def stride(self, place: Place) -> Operand:
+    def stride(self, place: ElementPlace) -> Operand:
         return place.array.strides[self.axis]
 
     # --- arrays ---
@@ -132,7 +132,7 @@ class Group(Access):
         f: Function,
         type: Type,
         axis: int,
-        places: Sequence[Place],
+        places: Sequence[ElementPlace],
         planes: Planes,
         lanes: int,
         staging: V,
@@ -147,7 +147,7 @@ class Group(Access):
     def single(self) -> int:
         return self.lanes
 
-    def address(self, place: Place, number: Operand, step: int) -> Address:
+    def address(self, place: ElementPlace, number: Operand, step: int) -> Address:
         further = times(self.f, number, self.stride(place))
         if place.varying is not None:
             return Address(further, 0, place.varying)
@@ -166,7 +166,7 @@ class Group(Access):
 
     # --- staging ---
 
-    def is_staged(self, place: Place) -> bool:
+    def is_staged(self, place: ElementPlace) -> bool:
         return place.varying is not None and self.stride(place) == 1
 
     def load(self, number: Operand, lanes: int, step: int = 1) -> Element:
@@ -185,7 +185,7 @@ class Group(Access):
         for part, address in zip(parts, self.staged(self.target, number), strict=True):
             self.f.store(part, address)
 
-    def staged(self, place: Place, number: Operand) -> list[V]:
+    def staged(self, place: ElementPlace, number: Operand) -> list[V]:
         """Where the parts of an element are in the staging room."""
         f, parts = self.f, _parts(place)
         first = times(f, number, parts * self.lanes)
@@ -204,7 +204,7 @@ class Group(Access):
         if self.is_staged(self.target):
             self._tiles(self.target, self._unstage_tile)
 
-    def _tiles(self, place: Place, run: Callable[[Sequence[V], V, V | None], None]) -> None:
+    def _tiles(self, place: ElementPlace, run: Callable[[Sequence[V], V, V | None], None]) -> None:
         f, lanes = self.f, self.lanes
         assert place.varying is not None
         size = place.array.shape[self.axis]
@@ -237,7 +237,7 @@ class Group(Access):
             memory.store(f, start, value, Address(first, 1), self.lanes, mask)
 
 
-def _parts(place: Place) -> int:
+def _parts(place: ElementPlace) -> int:
     return 2 if place.array.dtype.is_complex else 1
 
 
@@ -251,7 +251,7 @@ class Row(Access):
         f: Function,
         type: Type,
         axis: int,
-        places: Sequence[Place],
+        places: Sequence[ElementPlace],
         planes: Planes,
         lanes: int,
         roots: Planes | None,
@@ -262,7 +262,7 @@ class Row(Access):
         self.roots = roots
         self.split = split
 
-    def address(self, place: Place, number: Operand, step: int) -> Address:
+    def address(self, place: ElementPlace, number: Operand, step: int) -> Address:
         stride = self.stride(place)
         position = plus(self.f, place.start, times(self.f, number, stride))
         return Address(position, times(self.f, stride, step))
@@ -309,7 +309,7 @@ class Row(Access):
         pointer, _ = self.pairs(self.target)
         memory.store(self.f, pointer, value, Address(number, 1), lanes, self.mask)
 
-    def pairs(self, place: Place) -> tuple[V, DType]:
+    def pairs(self, place: ElementPlace) -> tuple[V, DType]:
         """A real row whose elements are side by side as a complex one."""
         dtype = dtypes.c128 if self.type.bits == 64 else dtypes.c64
         return place.array.at(self.f, place.start), dtype

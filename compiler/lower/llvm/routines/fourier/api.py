@@ -23,8 +23,8 @@ from weft.compiler.lower.llvm.emit.types import I64, PTR, Type
 from weft.compiler.lower.llvm.routines import Planned, ScratchOf
 from weft.compiler.lower.llvm.routines.common import copies, planning, rows, sizes
 from weft.compiler.lower.llvm.routines.fourier import roots as fourier_roots
-from weft.compiler.lower.llvm.routines.fourier.access import Group, Place, Row
-from weft.compiler.lower.llvm.routines.fourier.kinds import Kind, kind_of
+from weft.compiler.lower.llvm.routines.fourier.access import ElementPlace, Group, Row
+from weft.compiler.lower.llvm.routines.fourier.kinds import TransformKind, kind_of
 from weft.compiler.lower.llvm.routines.fourier.lanes import transform_lanes
 from weft.compiler.lower.llvm.routines.fourier.lengths import MOST_TABLED as MOST_TABLED_FACTORS
 from weft.compiler.lower.llvm.routines.fourier.lengths import (
@@ -197,20 +197,20 @@ class _Groups:
 
     def places(
         self, f: Function, arrays: list[Array], item: V, end: V, blocks: Operand
-    ) -> tuple[list[Place], V | None]:
+    ) -> tuple[list[ElementPlace], V | None]:
         """Where the rows of a group are; the mask says which lanes have one."""
         axis, lanes = self.transform.axis, self.transform.lanes
         if not self.across:
             numbers = [f.minimum(item + lane, end - 1) for lane in range(lanes)]
             starts = [rows.row_starts(f, arrays, axis, number) for number in numbers]
             return [
-                Place(array, 0, rows.vector_of(f, [start[i] for start in starts]))
+                ElementPlace(array, 0, rows.vector_of(f, [start[i] for start in starts]))
                 for i, array in enumerate(arrays)
             ], None
         first = f.mul(f.remainder(item, blocks), lanes)
         index = unravel(f, f.divide(item, blocks), _outer(arrays[0], axis).shape)
         places = [
-            Place(array, plus(f, dot(f, index, _outer(array, axis).strides), first))
+            ElementPlace(array, plus(f, dot(f, index, _outer(array, axis).strides), first))
             for array in arrays
         ]
         count = arrays[0].shape[-1]
@@ -220,7 +220,7 @@ class _Groups:
             f.splat(f.const(count, I64), lanes)
         )
 
-    def run(self, f: Function, places: list[Place], mask: V | None, room: list[V]) -> None:
+    def run(self, f: Function, places: list[ElementPlace], mask: V | None, room: list[V]) -> None:
         t, roots = self.transform, None
         first, second, staging = Planes(*room[:2]), Planes(*room[2:4]), room[4]
         if t.kind.is_packed:
@@ -248,14 +248,14 @@ def _outer(array: Array, axis: int) -> Array:
     return array.without(len(array.shape) - 1).without(axis)
 
 
-def _load(kind: Kind, planes: Planes) -> None:
+def _load(kind: TransformKind, planes: Planes) -> None:
     """Read rows into planes."""
     kind.use(planes)
     kind.load_ends()
     kind.access.loop(*kind.load_range(), kind.load)
 
 
-def _store(kind: Kind, planes: Planes) -> None:
+def _store(kind: TransformKind, planes: Planes) -> None:
     """Write rows from planes."""
     kind.use(planes)
     kind.store_ends()
@@ -301,7 +301,7 @@ class _RowElements(Elements):
         tools: _Tools,
     ) -> None:
         t = transform
-        places = [Place(array, start) for array, start in zip(arrays, starts, strict=True)]
+        places = [ElementPlace(array, start) for array, start in zip(arrays, starts, strict=True)]
         nowhere = V(f, "null", PTR)
         access = Row(
             f,
@@ -332,7 +332,9 @@ class _RowElements(Elements):
             self.kind.put(number, self.kind.turned(value))
 
 
-def plane_numbers(f: Function, plan: RowPlan, kind: type[Kind], *, is_direct: bool) -> Operand:
+def plane_numbers(
+    f: Function, plan: RowPlan, kind: type[TransformKind], *, is_direct: bool
+) -> Operand:
     """The size of the planes that a row is brought into, unless it is transformed where it lies."""
     is_in_place = is_direct and kind.has_value and kind.has_put
     return 0 if is_in_place else plan.data_numbers(f)
@@ -509,7 +511,9 @@ def _axis_scratch(call: Planned, name: str, x: Array, y: Array, axis: int) -> Si
     return _row_scratch(call, type, kind, length, count)
 
 
-def _row_scratch(call: Planned, type: Type, kind: type[Kind], length: int, count: Size) -> Size:
+def _row_scratch(
+    call: Planned, type: Type, kind: type[TransformKind], length: int, count: Size
+) -> Size:
     """What rows take that are transformed one after the other, or on several threads each."""
     f, lanes, item = planning.nowhere(), call.target.lanes(type.bits), type.itemsize
     is_direct = is_smooth(length)

@@ -26,7 +26,7 @@ from weft.compiler.lower.llvm.routines.fourier.stages import (
 Range = tuple[Operand, Operand]
 
 
-class Kind:
+class TransformKind:
     """How rows become planes and planes become rows: a function of single elements at the ends, and
     one of the vectors of a range. `signal` is the length of the row in time.
     """
@@ -94,7 +94,7 @@ class Kind:
         return self.f.const(0.0, self.access.type.with_lanes(lanes))
 
 
-class Forward(Kind):
+class ForwardTransform(TransformKind):
     """Complex to complex."""
 
     def value(self, i: V, lanes: int) -> Complex:
@@ -104,7 +104,7 @@ class Forward(Kind):
         self.access.store(i, value, value[0].type.lanes)
 
 
-class Inverse(Forward):
+class Inverse(ForwardTransform):
     """Complex to complex, divided by the length."""
 
     is_inverse = True
@@ -116,7 +116,7 @@ class Inverse(Forward):
 # --- real signals -------------------------------------------------------------------------------
 
 
-class Real(Forward):
+class Real(ForwardTransform):
     """Real to half of the spectrum, through all of it."""
 
     has_put = False
@@ -128,7 +128,7 @@ class Real(Forward):
         return 0, plus(self.f, self.half(), 1)
 
 
-class PackedReal(Kind):
+class PackedReal(TransformKind):
     """Real to half of the spectrum, of an even length."""
 
     is_packed = True
@@ -158,7 +158,7 @@ class PackedReal(Kind):
         access.store(k, scale(add(even, multiply(access.root(k, lanes), odd)), 0.5), lanes)
 
 
-class InverseReal(Kind):
+class InverseReal(TransformKind):
     """Half of a spectrum to real, through all of it."""
 
     is_inverse = True
@@ -185,7 +185,7 @@ class InverseReal(Kind):
         self.access.store(i, value[0] * self.factor(lanes), lanes)
 
 
-class PackedInverseReal(Kind):
+class PackedInverseReal(TransformKind):
     """Half of a spectrum to real, of an even length: PackedReal undone."""
 
     is_inverse = True
@@ -218,12 +218,12 @@ class PackedInverseReal(Kind):
         self.access.write_pair(i, scale(value, self.factor(lanes)), lanes)
 
 
-def kind_of(name: str, signal: Operand) -> type[Kind]:
+def kind_of(name: str, signal: Operand) -> type[TransformKind]:
     """The kind of a transform of the op, for signals of a length."""
     is_even = sizes.is_known(signal) and signal % 2 == 0
     match name:
         case "fft":
-            return Forward
+            return ForwardTransform
         case "ifft":
             return Inverse
         case "rfft":

@@ -9,8 +9,8 @@ from weft.compiler.lower.llvm.emit.types import I1, I64, Type
 from weft.compiler.lower.llvm.routines.common import rows, sizes
 from weft.compiler.lower.llvm.routines.fourier.stages import (
     RADICES,
+    FourierStage,
     Planes,
-    Stage,
     emit_stage,
     factors,
 )
@@ -36,7 +36,7 @@ def transform_lanes(
         target.store(f, source.load(f, type, 0), 0)
     for radix in factors(rest):
         rest //= radix
-        emit_stage(f, type, source, target, Stage(radix, rest, done, stride, roots))
+        emit_stage(f, type, source, target, FourierStage(radix, rest, done, stride, roots))
         done *= radix
         source, stride, target, other = target, done * type.lanes, other, target
     return source if length != 1 else target
@@ -66,7 +66,7 @@ def _transform_lanes_later(
         pairs = zip(first.pointers, second.pointers, strict=True)
         target = Planes(*[f.select(goes_first.get(), x, y) for x, y in pairs])
         given = Planes(here[0].get(), here[1].get())
-        stage = Stage(radix, left.get(), done.get(), step.get(), roots)
+        stage = FourierStage(radix, left.get(), done.get(), step.get(), roots)
         _emit_any_stage(f, type, given, target, stage)
         done.set(done.get() * radix)
         step.set(done.get() * type.lanes)
@@ -82,7 +82,9 @@ def _transform_lanes_later(
     return Planes(made[0], made[1])
 
 
-def _emit_any_stage(f: Function, type: Type, source: Planes, target: Planes, stage: Stage) -> None:
+def _emit_any_stage(
+    f: Function, type: Type, source: Planes, target: Planes, stage: FourierStage
+) -> None:
     """A stage whose radix is known at run time."""
     radix = f.const(stage.radix, I64)
     is_prime = f.variable(f.const(True, I1))

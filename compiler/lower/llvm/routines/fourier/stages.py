@@ -166,7 +166,7 @@ RADICES: Final = tuple(_BUTTERFLIES)
 
 
 @record
-class Stage:
+class FourierStage:
     """Where a stage stands: `radix * rest` remain to be transformed, `done` is the product of the
     radices before. Elements of the source are `stride` numbers apart, vectors done together follow
     each other. `roots` are those of the whole length.
@@ -179,7 +179,9 @@ class Stage:
     roots: V
 
 
-def emit_stage(f: Function, type: Type, source: Planes, target: Planes, stage: Stage) -> None:
+def emit_stage(
+    f: Function, type: Type, source: Planes, target: Planes, stage: FourierStage
+) -> None:
     """Write y[q + done * (radix * p + k)], the sums over j of x[q + done * (p + rest * j)] times
     the roots of unity of jk / radix and of pk / (radix * rest), for all p, q, and k.
     """

@@ -10,19 +10,19 @@ from __future__ import annotations
 from typing import Final
 
 from weft.compiler.abi import Run
-from weft.compiler.lower.llvm.emit.arrays import Array, Env, Follower
+from weft.compiler.lower.llvm.emit.arrays import Array, Env, FusedConsumer
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I64
 from weft.compiler.lower.llvm.routines.common.elements import read, vector_lanes, write
 from weft.compiler.lower.llvm.routines.gemm import packing, tiles
-from weft.compiler.lower.llvm.routines.gemm.kinds import Kind
-from weft.compiler.lower.llvm.routines.gemm.tiles import Tile
+from weft.compiler.lower.llvm.routines.gemm.kinds import ProductKind
+from weft.compiler.lower.llvm.routines.gemm.tiles import ProductTile
 from weft.compiler.lower.llvm.target import Target
 from weft.compiler.record import record
 
 
 @record
-class Limits:
+class BlockingLimits:
     """The sizes at which one way of dividing a product gives way to another; unless said otherwise
     they were measured on one AVX2 and one AVX-512 machine.
     """
@@ -41,7 +41,7 @@ class Limits:
     last_cache_part: int = 4  # of the last cache that packed slices may take
 
 
-LIMITS: Final = Limits()
+LIMITS: Final = BlockingLimits()
 
 
 @record
@@ -76,7 +76,7 @@ class Arguments:
 class Product:
     """A product under emission."""
 
-    kind: Kind
+    kind: ProductKind
     machine: Target
     given: Arguments
 
@@ -85,7 +85,7 @@ class Product:
         return Product(self.kind, self.machine, Arguments(*values))
 
     @property
-    def tile(self) -> Tile:
+    def tile(self) -> ProductTile:
         return self.kind.tile(self.machine)
 
     @property
@@ -126,7 +126,7 @@ class Product:
         given = self.given
         if self.kind.is_narrowed:
             _narrow(f, self.sums, self.result, row * given.n, end * given.n)
-        follower = Follower(given.task, given.data, given.first)
+        follower = FusedConsumer(given.task, given.data, given.first)
         with f.when(follower.task.ne(0)):
             follower.call(f, run, row, end)
 
@@ -137,7 +137,7 @@ class Product:
         return task.eq(task) if self.kind.is_narrowed else task.ne(0)
 
 
-def most_slice(kind: Kind, machine: Target) -> int:
+def most_slice(kind: ProductKind, machine: Target) -> int:
     """The terms that are multiplied at a time, at most: panels are read from the second cache, and
     the more terms, the less often sums go to memory and back.
     """

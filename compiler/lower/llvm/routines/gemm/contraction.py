@@ -16,7 +16,14 @@ from weft.compiler.ir.graph import Op
 from weft.compiler.ir.index.affine import row_major
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.lower.choice import Products
-from weft.compiler.lower.llvm.emit.arrays import Array, Env, Follower, contiguous, product, times
+from weft.compiler.lower.llvm.emit.arrays import (
+    Array,
+    Env,
+    FusedConsumer,
+    contiguous,
+    product,
+    times,
+)
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR
 from weft.compiler.lower.llvm.routines import Planned, Routine, ScratchOf
@@ -86,7 +93,7 @@ def contract(
     lhs: Array,
     rhs: Array,
     result: Array,
-    follower: Follower | None = None,
+    follower: FusedConsumer | None = None,
     totals: V | None = None,
     *,
     lhs_contract: Axes,
@@ -120,7 +127,7 @@ def multiply_batch(
     lhs: Array,
     rhs: Array,
     result: Array,
-    follower: Follower | None = None,
+    follower: FusedConsumer | None = None,
     totals: V | None = None,
 ) -> None:
     """Products of matrices [*batch, m, k] and [*batch, k, n] into row-major [*batch, m, n]; without
@@ -138,7 +145,7 @@ def multiply_batch(
         if follower is not None:
             task, data = given
             assert isinstance(task, V) and isinstance(data, V)
-            goes_on = Follower(task, data, times(g, number, items[2].shape[0]))
+            goes_on = FusedConsumer(task, data, times(g, number, items[2].shape[0]))
         x, y, z = items
         products.multiply(g, inner, strategy, x, y, z, goes_on, totals)
 

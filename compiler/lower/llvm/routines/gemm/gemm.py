@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.compiler.lower.llvm.emit.arrays import Array, Env, Follower
+from weft.compiler.lower.llvm.emit.arrays import Array, Env, FusedConsumer
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.scratch import Scratch
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
@@ -27,14 +27,14 @@ from weft.compiler.lower.llvm.routines.gemm.blocking import (
     blocking_of,
     up,
 )
-from weft.compiler.lower.llvm.routines.gemm.kinds import Kind, kind_of
+from weft.compiler.lower.llvm.routines.gemm.kinds import ProductKind, kind_of
 from weft.compiler.lower.llvm.target import Target
 
 _POINTERS: Final = ("run", "lhs", "rhs", "result", "task", "data", "totals", "scratch")
 _NUMBERS: Final = ("first", "m", "n", "k", "lhs_row", "lhs_column", "rhs_row", "rhs_column")
 
 
-def module_of(kind: Kind, target: Target | None = None) -> Module:
+def module_of(kind: ProductKind, target: Target | None = None) -> Module:
     """The module of a kind, for a machine; for this one unless told."""
     module = Module(target)
     define(module, kind)
@@ -47,7 +47,7 @@ def call(
     lhs: Array,
     rhs: Array,
     result: Array,
-    follower: Follower | None = None,
+    follower: FusedConsumer | None = None,
     totals: V | None = None,
 ) -> None:
     """The product of [m, k] and [k, n], any strides, into a row-major [m, n]; k is not 0. `totals`
@@ -55,7 +55,7 @@ def call(
     """
     kind = kind_of(lhs.dtype, rhs.dtype, result.dtype)
     assert kind is not None
-    goes_on = follower or Follower(f.const(0, PTR), f.const(0, PTR))
+    goes_on = follower or FusedConsumer(f.const(0, PTR), f.const(0, PTR))
     sizes = (goes_on.first, *result.shape, lhs.shape[1], *lhs.strides, *rhs.strides)
     pointers = [env.run, lhs.pointer, rhs.pointer, result.pointer, goes_on.task, goes_on.data]
     pointers.append(totals or f.const(0, PTR))
@@ -63,7 +63,7 @@ def call(
     f.call(kind.symbol, VOID, [*pointers, *[f.const(size, I64) for size in sizes]])
 
 
-def define(module: Module, kind: Kind) -> None:
+def define(module: Module, kind: ProductKind) -> None:
     """Define the product of a kind, and its tiles, if it has those."""
     tile = kind.tile(module.target)
     if kind.is_at_work:

@@ -17,7 +17,7 @@ from typing import Final
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V, Variable
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
-from weft.compiler.lower.llvm.routines.gemm.tiles import Target, Tile, below
+from weft.compiler.lower.llvm.routines.gemm.tiles import ProductTile, Target, below
 from weft.compiler.record import record
 
 _NUMBERS: Final = ("spacing", "rows", "columns", "adds", "depth")
@@ -31,13 +31,13 @@ class Scattered:
     vectors: Sequence[V]
 
 
-def heights(tile: Tile) -> list[int]:
+def heights(tile: ProductTile) -> list[int]:
     """The heights of the functions, the smallest first."""
     return [height for height in (2, 4, 8) if height < tile.rows] + [tile.rows]
 
 
 def multiply_lines(
-    f: Function, tile: Tile, left: V, right: Scattered, target: Target, depth: Operand
+    f: Function, tile: ProductTile, left: V, right: Scattered, target: Target, depth: Operand
 ) -> None:
     """A packed left operand times scattered lines; at most `tile.rows` rows."""
     given = [left, right.table, *right.vectors, target.pointer, *_numbers(f, target, depth)]
@@ -45,7 +45,7 @@ def multiply_lines(
 
 
 def multiply_rows(
-    f: Function, tile: Tile, left: tuple[V, V, V], right: V, target: Target, depth: Operand
+    f: Function, tile: ProductTile, left: tuple[V, V, V], right: V, target: Target, depth: Operand
 ) -> None:
     """Rows that are read where they lie times packed lines; at most `tile.rows` rows. The left
     operand is an address, a table of terms, and a table of rows: distances in bytes.
@@ -60,7 +60,11 @@ def _numbers(f: Function, target: Target, depth: Operand) -> list[V]:
 
 
 def _by_shape(
-    f: Function, tile: Tile, target: Target, name: Callable[[int, int], str], given: Sequence[V]
+    f: Function,
+    tile: ProductTile,
+    target: Target,
+    name: Callable[[int, int], str],
+    given: Sequence[V],
 ) -> None:
     """The smallest function that has all rows and columns of the target."""
     rows, narrow = f.const(target.rows, I64), f.const(target.columns, I64).le(tile.lanes)
@@ -87,7 +91,7 @@ def _by_shape(
 # --- the functions ------------------------------------------------------------------------------
 
 
-def _lines(module: Module, tile: Tile, height: int, width: int) -> str:
+def _lines(module: Module, tile: ProductTile, height: int, width: int) -> str:
     name = f"tile.lines.{tile.type.text}.{height}x{width}"
     if name in module.functions:
         return name
@@ -104,7 +108,7 @@ def _lines(module: Module, tile: Tile, height: int, width: int) -> str:
     return name
 
 
-def _rows(module: Module, tile: Tile, height: int, width: int) -> str:
+def _rows(module: Module, tile: ProductTile, height: int, width: int) -> str:
     name = f"tile.rows.{tile.type.text}.{height}x{width}"
     if name in module.functions:
         return name
@@ -142,7 +146,7 @@ _Read = Callable[[V, V, int], V]
 
 def _emit(
     f: Function,
-    tile: Tile,
+    tile: ProductTile,
     shape: tuple[int, int],
     operands: tuple[V, _Read, _Read],
     pointer: V,
@@ -168,7 +172,7 @@ def _emit(
 
 def _each(
     f: Function,
-    tile: Tile,
+    tile: ProductTile,
     sums: Sequence[Sequence[Variable]],
     target: Target,
     step: Callable[[V, Variable, V | None], None],
@@ -183,9 +187,9 @@ def _each(
                 step(f.element(at, tile.type, part * tile.lanes), total, here)
 
 
-def _add(f: Function, tile: Tile, at: V, total: Variable, mask: V | None) -> None:
+def _add(f: Function, tile: ProductTile, at: V, total: Variable, mask: V | None) -> None:
     total.set(total.get() + memory.load_lanes(f, at, tile.vector, mask))
 
 
-def _put(f: Function, tile: Tile, at: V, total: Variable, mask: V | None) -> None:
+def _put(f: Function, tile: ProductTile, at: V, total: Variable, mask: V | None) -> None:
     memory.store(f, at, total.get(), memory.Address(0, 1), tile.lanes, mask)

@@ -10,13 +10,13 @@ from weft.compiler.lower.llvm import linkage
 from weft.compiler.lower.llvm.emit.types import of_dtype
 from weft.compiler.lower.llvm.routines.common.elements import working
 from weft.compiler.lower.llvm.routines.gemm import tiles
-from weft.compiler.lower.llvm.routines.gemm.tiles import Tile, tile_of
+from weft.compiler.lower.llvm.routines.gemm.tiles import ProductTile, tile_of
 from weft.compiler.lower.llvm.target import Target
 from weft.compiler.record import record
 
 
 @record
-class Kind:
+class ProductKind:
     """The dtypes of a product: of its operands, and of its result. Sums of halves are made in f32.
     So are those of bytes, a slice at a time: up to 2**24 they are exact.
     """
@@ -52,7 +52,7 @@ class Kind:
         """The function of the product; `gemm` has its parameters."""
         return linkage.gemm(self.name)
 
-    def tile(self, target: Target) -> Tile:
+    def tile(self, target: Target) -> ProductTile:
         return tile_of(of_dtype(self.sums), target)
 
     def exports(self, target: Target) -> list[str]:
@@ -65,23 +65,23 @@ class Kind:
 KINDS: Final = {
     kind.name: kind
     for kind in (
-        Kind(dtypes.f32, dtypes.f32),
-        Kind(dtypes.f64, dtypes.f64),
-        Kind(dtypes.f16, dtypes.f16),
-        Kind(dtypes.bf16, dtypes.bf16),
-        Kind(dtypes.f16, dtypes.f32),
-        Kind(dtypes.bf16, dtypes.f32),
-        Kind(dtypes.i8, dtypes.i8),
-        Kind(dtypes.i8, dtypes.i32),
-        Kind(dtypes.u8, dtypes.u8),
-        Kind(dtypes.u8, dtypes.i32),
+        ProductKind(dtypes.f32, dtypes.f32),
+        ProductKind(dtypes.f64, dtypes.f64),
+        ProductKind(dtypes.f16, dtypes.f16),
+        ProductKind(dtypes.bf16, dtypes.bf16),
+        ProductKind(dtypes.f16, dtypes.f32),
+        ProductKind(dtypes.bf16, dtypes.f32),
+        ProductKind(dtypes.i8, dtypes.i8),
+        ProductKind(dtypes.i8, dtypes.i32),
+        ProductKind(dtypes.u8, dtypes.u8),
+        ProductKind(dtypes.u8, dtypes.i32),
     )
 }
 
 
-def kind_of(lhs: DType, rhs: DType, result: DType) -> Kind | None:
+def kind_of(lhs: DType, rhs: DType, result: DType) -> ProductKind | None:
     """The kind of a product, if it is one of those that are generated here."""
     if lhs is not rhs:
         return None
-    kind = Kind(lhs, result)
+    kind = ProductKind(lhs, result)
     return KINDS.get(kind.name)

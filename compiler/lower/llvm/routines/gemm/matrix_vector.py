@@ -19,7 +19,7 @@ from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.routines.common import copies, rows, sizes
 from weft.compiler.lower.llvm.routines.common.elements import (
     VECTOR_BYTES,
-    Cell,
+    ElementCell,
     add,
     join,
     multiply_add,
@@ -109,7 +109,9 @@ class _Maker:
         depth = sizes.value(f, matrix.shape[1])
         done, whole = f.const(0, I64), depth & -self.lanes
         rows = [matrix.moved(f, f.mul(at, matrix.strides[0])) for at in numbers]
-        totals = [[Cell(f, self.zero(f, self.lanes)) for _ in range(vectors)] for _ in numbers]
+        totals = [
+            [ElementCell(f, self.zero(f, self.lanes)) for _ in range(vectors)] for _ in numbers
+        ]
         if vectors > 1:
             done = depth & -(self.lanes * vectors)
             self._accumulate(f, rows, vector, totals, f.const(0, I64), done)
@@ -137,7 +139,7 @@ class _Maker:
         f: Function,
         rows: Sequence[Array],
         vector: Array,
-        totals: Sequence[Sequence[Cell]],
+        totals: Sequence[Sequence[ElementCell]],
         begin: V,
         end: V,
     ) -> None:
@@ -217,7 +219,7 @@ class _Maker:
         vectors: int,
         lanes: int,
     ) -> None:
-        totals = [Cell(f, self.zero(f, lanes)) for _ in range(vectors)]
+        totals = [ElementCell(f, self.zero(f, lanes)) for _ in range(vectors)]
         start = matrix.moved(f, f.mul(row, matrix.strides[0]))
         with f.range(0, matrix.shape[1]) as k:
             x = splat(f, read(f, vector, f.mul(k, vector.strides[0]), 0, self.sums), lanes)
@@ -380,7 +382,7 @@ def _add_parts(f: Function, maker: _Maker, parts: V, sums: Array, result: Array)
     count = sizes.value(f, result.shape[0])
 
     def step(place: V, lanes: int) -> None:
-        total = Cell(f, read(f, sums, place, lanes, maker.sums))
+        total = ElementCell(f, read(f, sums, place, lanes, maker.sums))
         with f.range(1, parts) as part:
             more = read(f, sums, part * count + place, lanes, maker.sums)
             total.set(maker.combine(total.get(), more))

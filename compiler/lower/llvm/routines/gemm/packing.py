@@ -18,10 +18,10 @@ from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
 from weft.compiler.lower.llvm.emit.vectors import transpose
 from weft.compiler.lower.llvm.routines.common.elements import converted
-from weft.compiler.lower.llvm.routines.gemm.tiles import Tile, below
+from weft.compiler.lower.llvm.routines.gemm.tiles import ProductTile, below
 
 
-def pack(f: Function, tile: Tile, width: int, source: Array, target: V) -> None:
+def pack(f: Function, tile: ProductTile, width: int, source: Array, target: V) -> None:
     """Pack a strip: the source is [lines, at most `width`]. Lines are written in multiples of a
     vector's lanes, and up to a vector further.
     """
@@ -32,17 +32,17 @@ def pack(f: Function, tile: Tile, width: int, source: Array, target: V) -> None:
     f.call(name, VOID, [source.pointer, target, *[f.const(x, I64) for x in numbers]])
 
 
-def room(tile: Tile, width: int, lines: V) -> V:
+def room(tile: ProductTile, width: int, lines: V) -> V:
     """The elements that a packed strip takes at most."""
     return ((lines + (tile.lanes - 1)) & -tile.lanes) * width + overlap(tile, width)
 
 
-def overlap(tile: Tile, width: int) -> int:
+def overlap(tile: ProductTile, width: int) -> int:
     """The elements that the last line of a strip is written over its end."""
     return tile.lanes if width % tile.lanes else 0
 
 
-def _define(module: Module, name: str, tile: Tile, width: int, dtype: DType) -> None:
+def _define(module: Module, name: str, tile: ProductTile, width: int, dtype: DType) -> None:
     numbers = [(x, I64) for x in ("lines", "columns", "deeper", "along")]
     f = module.function(
         name,
@@ -69,7 +69,9 @@ def _define(module: Module, name: str, tile: Tile, width: int, dtype: DType) -> 
 class _Strip:
     """A strip under emission."""
 
-    def __init__(self, f: Function, tile: Tile, width: int, source: Array, target: V) -> None:
+    def __init__(
+        self, f: Function, tile: ProductTile, width: int, source: Array, target: V
+    ) -> None:
         self.f = f
         self.tile = tile
         self.width = width

@@ -15,7 +15,7 @@ from weft.compiler.lower.llvm.emit.arrays import (
     Array,
     Element,
     Env,
-    Follower,
+    FusedConsumer,
     contiguous,
     plus,
     times,
@@ -24,7 +24,13 @@ from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.scratch import Scratch
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
 from weft.compiler.lower.llvm.routines.common import copies, rows, sizes
-from weft.compiler.lower.llvm.routines.common.elements import Cell, number, read, splat, write
+from weft.compiler.lower.llvm.routines.common.elements import (
+    ElementCell,
+    number,
+    read,
+    splat,
+    write,
+)
 from weft.compiler.lower.llvm.routines.gemm import blas, gemm
 from weft.compiler.lower.llvm.routines.gemm.matrix_vector import multiply_vector
 from weft.compiler.lower.llvm.routines.gemm.strategy import (
@@ -53,7 +59,7 @@ def multiply(
     lhs: Array,
     rhs: Array,
     result: Array,
-    follower: Follower | None = None,
+    follower: FusedConsumer | None = None,
     totals: V | None = None,
 ) -> None:
     """The product of a matrix [m, k] and a matrix [k, n] into a row-major one [m, n], by a
@@ -84,7 +90,7 @@ class _Product:
     lhs: Array
     rhs: Array
     result: Array
-    follower: Follower | None = None
+    follower: FusedConsumer | None = None
     totals: V | None = None
 
 
@@ -121,7 +127,7 @@ def _call(f: Function, env: Env, strategy: str, build: _Build, product: _Product
         follower = None
         if followed:
             task, data, *numbers, first = numbers
-            follower = Follower(task, data, first)
+            follower = FusedConsumer(task, data, first)
         *steps, count, columns, depth = numbers
         known = [1 if mark == "1" else step for mark, step in zip(ones, steps, strict=True)]
         given = _Product(
@@ -474,7 +480,7 @@ def _build_tiles(f: Function, kinds: Kinds) -> None:
     held = Array(f.stack(I64, kinds.line_bytes // 8, align=64), kinds.result, (), ())
     with f.range(0, count, _ROWS) as first:
         picked = [f.minimum(first + row, count - 1) for row in range(_ROWS)]
-        totals = [Cell(f, number(f, 0, kinds.sums, kinds.lanes)) for _ in picked]
+        totals = [ElementCell(f, number(f, 0, kinds.sums, kinds.lanes)) for _ in picked]
         starts = [lhs.at(f, row * down) for row in picked]
         with f.range(0, depth) as k:
             line = _line(f, kinds, panel, k)

@@ -13,7 +13,7 @@ from weft.compiler.lower.llvm.routines.common import planning
 from weft.compiler.lower.llvm.routines.common.elements import working
 from weft.compiler.lower.llvm.routines.gemm import matrix_vector, packing, tiles
 from weft.compiler.lower.llvm.routines.gemm.blocking import LIMITS, most_slice
-from weft.compiler.lower.llvm.routines.gemm.kinds import Kind
+from weft.compiler.lower.llvm.routines.gemm.kinds import ProductKind
 from weft.compiler.lower.llvm.routines.gemm.strategy import Kinds, Strategy
 from weft.compiler.lower.llvm.target import Target
 from weft.compiler.record import record
@@ -81,7 +81,7 @@ def _panel_bytes(product: Matrices) -> Size:
 # --- generated products -------------------------------------------------------------------------
 
 
-def gemm_bytes(product: Matrices, kind: Kind) -> Size:
+def gemm_bytes(product: Matrices, kind: ProductKind) -> Size:
     """What `weft_gemm_*` takes: sums of another dtype than the result, packed panels of the right
     operand, and what tasks pack of the left one.
     """
@@ -98,7 +98,7 @@ def gemm_bytes(product: Matrices, kind: Kind) -> Size:
     return sums + _most_packed_bytes(product, kind)
 
 
-def _left_bytes(product: Matrices, kind: Kind) -> Size:
+def _left_bytes(product: Matrices, kind: ProductKind) -> Size:
     """What the tasks at work pack their rows into, if they do."""
     tile = kind.tile(product.target)
     if kind.is_at_work and product.lhs is not None:
@@ -114,7 +114,7 @@ def _left_bytes(product: Matrices, kind: Kind) -> Size:
     return planning.tasks(room * (LIMITS.tiles * tile.type.itemsize), product.threads, tasks)
 
 
-def _most_packed_bytes(product: Matrices, kind: Kind) -> Size:
+def _most_packed_bytes(product: Matrices, kind: ProductKind) -> Size:
     """The same as `_packed_bytes` of a product of which sizes are known only at run time, at most:
     all of the right operand, or what the last cache holds of it, or a single slice.
     """
@@ -129,7 +129,7 @@ def _most_packed_bytes(product: Matrices, kind: Kind) -> Size:
     return planning.part(dims.minimum(width * lines * itemsize, dims.maximum(one_slice, cached)))
 
 
-def _packed_bytes(product: Matrices, kind: Kind, panels: Size) -> Size:
+def _packed_bytes(product: Matrices, kind: ProductKind, panels: Size) -> Size:
     """The slices that are packed at a time, of so many panels."""
     tile, target = kind.tile(product.target), product.target
     depth = _slice(product, kind)
@@ -143,13 +143,13 @@ def _packed_bytes(product: Matrices, kind: Kind, panels: Size) -> Size:
     return 0 if is_on_stack else planning.part(bytes)
 
 
-def _slice(product: Matrices, kind: Kind) -> Size:
+def _slice(product: Matrices, kind: ProductKind) -> Size:
     tile = kind.tile(product.target)
     slices = dims.maximum(_up(product.k, most_slice(kind, product.target)), 1)
     return _up(_up(product.k, slices), tile.lanes) * tile.lanes
 
 
-def _is_read_in_place(product: Matrices, kind: Kind) -> bool:
+def _is_read_in_place(product: Matrices, kind: ProductKind) -> bool:
     """What `blocking` decides of a right operand, all of which is known."""
     if not kind.is_at_work:
         return False

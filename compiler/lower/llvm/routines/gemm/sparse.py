@@ -27,7 +27,7 @@ from weft.compiler.lower.llvm.emit.types import I1, I64
 from weft.compiler.lower.llvm.routines import Planned, ScratchOf
 from weft.compiler.lower.llvm.routines.common import copies, planning, rows, sizes
 from weft.compiler.lower.llvm.routines.common.elements import (
-    Cell,
+    ElementCell,
     multiply_add,
     number,
     read,
@@ -176,7 +176,7 @@ class _Row:
 
     def sum_columns(self, column: V, vectors: int, lanes: int) -> None:
         f, x = self.f, self.x
-        totals = [Cell(f, number(f, 0, self.sums, lanes)) for _ in range(vectors)]
+        totals = [ElementCell(f, number(f, 0, self.sums, lanes)) for _ in range(vectors)]
         with f.range(self.begin, self.end) as p:
             index = _integer(f, self.indices, f.mul(p, self.indices.strides[0]))
             factor = read(f, self.data, f.mul(p, self.data.strides[0]), 0, self.sums)

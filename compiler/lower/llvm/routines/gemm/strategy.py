@@ -22,7 +22,7 @@ from weft.compiler.lower.llvm.routines.common.elements import (
     working,
 )
 from weft.compiler.lower.llvm.routines.gemm import blas
-from weft.compiler.lower.llvm.routines.gemm.kinds import Kind, kind_of
+from weft.compiler.lower.llvm.routines.gemm.kinds import ProductKind, kind_of
 from weft.compiler.lower.llvm.target import Target
 from weft.compiler.record import record
 
@@ -51,7 +51,7 @@ class Kinds:
         return self.lhs is self.rhs is self.result and self.result in blas.LETTERS
 
     @property
-    def gemm(self) -> Kind | None:
+    def gemm(self) -> ProductKind | None:
         """What `gemm` calls such products, if it has them."""
         return kind_of(self.lhs, self.rhs, self.result)
 

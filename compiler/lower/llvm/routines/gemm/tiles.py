@@ -27,7 +27,7 @@ _AHEAD: Final = 16  # lines that are fetched ahead
 
 
 @record
-class Tile:
+class ProductTile:
     """The shape of tiles for sums of a type on a machine."""
 
     type: Type
@@ -49,10 +49,10 @@ class Tile:
         return (self.rows, *powers)
 
 
-def tile_of(type: Type, machine: Machine) -> Tile:
+def tile_of(type: Type, machine: Machine) -> ProductTile:
     """The tile for a machine: accumulators fill three quarters of the registers."""
     lanes = max(machine.vector_bytes // type.itemsize, 1)
-    return Tile(type, lanes, machine.vector_registers * 3 // 4 // _WIDEST)
+    return ProductTile(type, lanes, machine.vector_registers * 3 // 4 // _WIDEST)
 
 
 @record
@@ -86,14 +86,14 @@ class Left:
 
 
 def multiply_packed(
-    f: Function, tile: Tile, left: V, right: Lines, target: Target, depth: Operand
+    f: Function, tile: ProductTile, left: V, right: Lines, target: Target, depth: Operand
 ) -> None:
     """A tile with a left operand that was packed: `tile.rows` elements for each term."""
     multiply(f, tile, Left(left, "columns", tile.rows), right, target, depth)
 
 
 def multiply(
-    f: Function, tile: Tile, left: Left, right: Lines, target: Target, depth: Operand
+    f: Function, tile: ProductTile, left: Left, right: Lines, target: Target, depth: Operand
 ) -> None:
     """Tiles below each other: all rows of the target."""
     narrow = f.const(target.columns, I64).le(tile.lanes)
@@ -119,11 +119,11 @@ def _passed(f: Function, right: Lines, target: Target, depth: Operand) -> list[V
     return [right.pointer, target.pointer, *[f.const(number, I64) for number in numbers]]
 
 
-def _name(tile: Tile, kind: str, height: int, width: int) -> str:
+def _name(tile: ProductTile, kind: str, height: int, width: int) -> str:
     return linkage.tile(_dtype(tile), kind, height, width)
 
 
-def _dtype(tile: Tile) -> str:
+def _dtype(tile: ProductTile) -> str:
     return f"f{tile.type.itemsize * 8}"
 
 
@@ -133,7 +133,7 @@ def _dtype(tile: Tile) -> str:
 _KINDS: Final = ("rows", "columns")
 
 
-def names(tile: Tile) -> list[str]:
+def names(tile: ProductTile) -> list[str]:
     """All functions of a tile."""
     return [
         _name(tile, kind, height, width)
@@ -143,7 +143,7 @@ def names(tile: Tile) -> list[str]:
     ]
 
 
-def define(module: Module, tile: Tile) -> None:
+def define(module: Module, tile: ProductTile) -> None:
     """Define all functions of a tile."""
     for kind in _KINDS:
         for height in tile.heights:
@@ -151,7 +151,7 @@ def define(module: Module, tile: Tile) -> None:
                 _define(module, tile, kind, height, width)
 
 
-def _define(module: Module, tile: Tile, kind: str, height: int, width: int) -> None:
+def _define(module: Module, tile: ProductTile, kind: str, height: int, width: int) -> None:
     pointers = [(pointer, PTR) for pointer in ("left", "right", "target")]
     numbers = [(x, I64) for x in ("step", "spacing", "columns", "adds", "depth", "apart")]
     g = module.function(
@@ -168,7 +168,7 @@ def _define(module: Module, tile: Tile, kind: str, height: int, width: int) -> N
     g.ret()
 
 
-def _in_columns(f: Function, tile: Tile, left: V, apart: V) -> Callable[[V, int], V]:
+def _in_columns(f: Function, tile: ProductTile, left: V, apart: V) -> Callable[[V, int], V]:
     """How rows side by side are read: the factor of a row for a term."""
 
     def factor(term: V, row: int) -> V:
@@ -177,7 +177,7 @@ def _in_columns(f: Function, tile: Tile, left: V, apart: V) -> Callable[[V, int]
     return factor
 
 
-def _in_rows(f: Function, tile: Tile, left: V, apart: V) -> Callable[[V, int], V]:
+def _in_rows(f: Function, tile: ProductTile, left: V, apart: V) -> Callable[[V, int], V]:
     """How rows in one piece are read. Machines have fewer address registers than a tile has rows,
     but they can add one register to another.
     """
@@ -195,7 +195,7 @@ def _in_rows(f: Function, tile: Tile, left: V, apart: V) -> Callable[[V, int], V
 
 def _emit(
     f: Function,
-    tile: Tile,
+    tile: ProductTile,
     shape: tuple[int, int],
     factor: Callable[[V, int], V],
     right: Lines,
@@ -216,7 +216,7 @@ def _emit(
 
 def _add_terms(
     f: Function,
-    tile: Tile,
+    tile: ProductTile,
     sums: Sequence[Sequence[Variable]],
     factor: Callable[[V, int], V],
     right: Lines,
@@ -240,7 +240,13 @@ def _add_terms(
 
 
 def _store(
-    f: Function, tile: Tile, sums: Sequence[Variable], target: Target, row: int, mask: V, adds: V
+    f: Function,
+    tile: ProductTile,
+    sums: Sequence[Variable],
+    target: Target,
+    row: int,
+    mask: V,
+    adds: V,
 ) -> None:
     at = f.element(target.pointer, tile.type, f.mul(f.const(row, I64), target.spacing))
     for part, total in enumerate(sums):

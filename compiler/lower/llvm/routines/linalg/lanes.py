@@ -22,7 +22,7 @@ Place: TypeAlias = Callable[[Operand, Operand], tuple[Operand, ...]]
 Compute: TypeAlias = Callable[["Items"], None]
 
 
-class Block:
+class LaneBlock:
     """A matrix in each lane, on the stack; element after element, each with all its lanes."""
 
     __slots__ = ("items", "rows", "columns", "type", "parts", "_pointer")
@@ -106,7 +106,7 @@ class Items:
         last = sizes.minus(f, end, 1)
         self.each(0, sizes.minus(f, end, begin), lambda i: body(sizes.minus(f, last, i)))
 
-    def take(self, which: int, count: int, columns: int, place: Place) -> Block:
+    def take(self, which: int, count: int, columns: int, place: Place) -> LaneBlock:
         """A matrix out of an array: `place(row, column)` is the index of its elements there."""
         f, array = self.f, self.arrays[which]
         held = self._block(array, count, columns)
@@ -122,7 +122,7 @@ class Items:
         self._each_lane(which, self.width, one_lane)
         return self._copied(held) if self.is_written_out else held
 
-    def put(self, which: int, block: Block, place: Place) -> None:
+    def put(self, which: int, block: LaneBlock, place: Place) -> None:
         """The same in the other direction."""
         f, array = self.f, self.arrays[which]
         held = self._copied(block) if self.is_written_out else block
@@ -138,16 +138,16 @@ class Items:
 
         self._each_lane(which, self._valid, one_lane)
 
-    def _block(self, array: Array, count: int, columns: int) -> Block:
-        return Block(self, count, columns, array.type, 2 if array.dtype.is_complex else 1)
+    def _block(self, array: Array, count: int, columns: int) -> LaneBlock:
+        return LaneBlock(self, count, columns, array.type, 2 if array.dtype.is_complex else 1)
 
-    def _copied(self, block: Block) -> Block:
+    def _copied(self, block: LaneBlock) -> LaneBlock:
         """A copy that no lane is taken out of, so that LLVM can keep it in registers."""
-        result = Block(self, block.rows, block.columns, block.type, block.parts)
+        result = LaneBlock(self, block.rows, block.columns, block.type, block.parts)
         self._elements(result, lambda row, column: result.set(row, column, block.get(row, column)))
         return result
 
-    def _elements(self, block: Block, body: Callable[[Operand, Operand], None]) -> None:
+    def _elements(self, block: LaneBlock, body: Callable[[Operand, Operand], None]) -> None:
         self.each(0, block.rows, lambda row: self.each(0, block.columns, lambda c: body(row, c)))
 
     def _each_lane(

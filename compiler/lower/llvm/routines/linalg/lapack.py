@@ -16,7 +16,7 @@ from weft.compiler.lower.llvm.emit.arrays import Array, Element, Env, plus, prod
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.types import F64, I8, I32, I64, PTR, of_dtype
 from weft.compiler.lower.llvm.routines.common import copies, elements, sizes
-from weft.compiler.lower.llvm.routines.common.elements import Cell, number, read, write
+from weft.compiler.lower.llvm.routines.common.elements import ElementCell, number, read, write
 from weft.compiler.lower.llvm.routines.gemm import blas
 from weft.compiler.lower.llvm.routines.gemm.blas import LETTERS, Triangle
 
@@ -69,7 +69,10 @@ def _is_finite(f: Function, array: Array) -> V:
     count = sizes.value(f, times(f, product(f, array.shape), scale))
     flat = Array(array.pointer, array.dtype.real, (count,), (1,))
     lanes = elements.vector_lanes(flat.dtype)
-    totals = [Cell(f, number(f, 0, flat.dtype, lanes)), Cell(f, number(f, 0, flat.dtype))]
+    totals = [
+        ElementCell(f, number(f, 0, flat.dtype, lanes)),
+        ElementCell(f, number(f, 0, flat.dtype)),
+    ]
     whole = count & -lanes
     for total, width, begin, end in ((totals[0], lanes, 0, whole), (totals[1], 0, whole, count)):
         with f.range(begin, end, max(width, 1)) as i:
@@ -229,8 +232,8 @@ def slogdet(f: Function, env: Env, a: Array, sign: Array, logarithm: Array) -> N
     size = sizes.value(f, a.shape[0])
     pivots = env.workspace(f, size * 4)
     factors, regular = _factorise(f, env, a, pivots)
-    total_sign = Cell(f, number(f, 1, a.dtype))
-    total = Cell(f, number(f, 0, logarithm.dtype))
+    total_sign = ElementCell(f, number(f, 1, a.dtype))
+    total = ElementCell(f, number(f, 0, logarithm.dtype))
     with f.range(0, size) as i:
         pivot = read(f, factors, factors.position(f, (i, i)), 0, a.dtype)
         direction, height = sign_and_log(f, pivot)

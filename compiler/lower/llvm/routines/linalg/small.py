@@ -15,7 +15,7 @@ from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.types import I32
 from weft.compiler.lower.llvm.routines.common import elements, sizes
 from weft.compiler.lower.llvm.routines.common.elements import (
-    Cell,
+    ElementCell,
     divide,
     multiply,
     multiply_subtract,
@@ -23,7 +23,7 @@ from weft.compiler.lower.llvm.routines.common.elements import (
     parts,
     select,
 )
-from weft.compiler.lower.llvm.routines.linalg.lanes import WRITTEN_OUT, Block, Items
+from weft.compiler.lower.llvm.routines.linalg.lanes import WRITTEN_OUT, Items, LaneBlock
 from weft.compiler.lower.llvm.routines.linalg.lapack import sign_and_log
 
 LARGEST: Final = 16  # rows and columns up to which lanes are faster than LAPACK
@@ -45,7 +45,7 @@ def is_small(matrices: Array, lines: Operand = 1) -> bool:
     return max(count, columns) <= (WRITTEN_OUT if few_matrices or many_lines else LARGEST)
 
 
-def _whole(items: Items, which: int) -> Block:
+def _whole(items: Items, which: int) -> LaneBlock:
     count, columns = [sizes.known(size) for size in items.arrays[which].shape]
     return items.take(which, count, columns, lambda row, column: (row, column))
 
@@ -56,7 +56,7 @@ def _whole(items: Items, which: int) -> Block:
 def cholesky(items: Items) -> None:
     f, block = items.f, _whole(items, 0)
     size = block.rows
-    works = Cell(f, items.count(1))
+    works = ElementCell(f, items.count(1))
 
     def require(condition: V) -> None:
         works.set(select(f, condition, works.get(), items.count(0)))
@@ -79,10 +79,10 @@ def cholesky(items: Items) -> None:
 
 
 def _cholesky_column(
-    items: Items, block: Block, column: Operand, require: Callable[[V], None]
+    items: Items, block: LaneBlock, column: Operand, require: Callable[[V], None]
 ) -> None:
     f = items.f
-    pivot = Cell(f, parts(block.get(column, column))[0])
+    pivot = ElementCell(f, parts(block.get(column, column))[0])
 
     def lessen(k: Operand) -> None:
         for part in parts(block.get(column, k)):
@@ -94,7 +94,7 @@ def _cholesky_column(
     root = f.sqrt(height)
 
     def below(row: Operand) -> None:
-        rest = Cell(f, block.get(row, column))
+        rest = ElementCell(f, block.get(row, column))
 
         def reduce(k: Operand) -> None:
             other = elements.conjugate(block.get(column, k))
@@ -138,12 +138,12 @@ def triangular_solve(
         items.put(2, x, place)
 
 
-def _substitute(items: Items, get: Get, x: Block, *, lower: bool, unit_diagonal: bool) -> None:
+def _substitute(items: Items, get: Get, x: LaneBlock, *, lower: bool, unit_diagonal: bool) -> None:
     """Solve for x in place of what a triangle times x is."""
     f = items.f
 
     def one(row: Operand) -> None:
-        rest = Cell(f, x.get(row))
+        rest = ElementCell(f, x.get(row))
 
         def reduce(k: Operand) -> None:
             rest.set(multiply_subtract(rest.get(), get(row, k), x.get(k)))
@@ -171,7 +171,7 @@ class _Elimination:
         self.items: Final = items
         self.block: Final = _whole(items, 0)
         self.steps: Final = min(self.block.rows, self.block.columns)
-        self.pivots: Final = Block(items, self.steps, 1, I32)
+        self.pivots: Final = LaneBlock(items, self.steps, 1, I32)
         items.each(0, self.steps, self._step)
 
     def _step(self, step: Operand) -> None:
@@ -182,8 +182,8 @@ class _Elimination:
     def _choose(self, step: Operand) -> Element:
         """The row with the greatest element of a column; the first of equal ones, or of NaNs."""
         f, items, block = self.f, self.items, self.block
-        best = Cell(f, _weight(f, block.get(step, step)))
-        chosen = Cell(f, items.count(step))
+        best = ElementCell(f, _weight(f, block.get(step, step)))
+        chosen = ElementCell(f, items.count(step))
 
         def compare(row: Operand) -> None:
             weight, before = _weight(f, block.get(row, step)), parts(best.get())[0]
@@ -194,7 +194,7 @@ class _Elimination:
         items.each(plus(f, step, 1), block.rows, compare)
         return chosen.get()
 
-    def exchange(self, step: Operand, block: Block) -> None:
+    def exchange(self, step: Operand, block: LaneBlock) -> None:
         """Exchange the rows of one step in a block."""
         f, items = self.f, self.items
         pivot = parts(self.pivots.get(step))[0]
@@ -237,7 +237,7 @@ def _weight(f: Function, x: Element) -> V:
 
 def lu(items: Items) -> None:
     made = _Elimination(items)
-    order = Block(items, made.block.rows, 1, I32)
+    order = LaneBlock(items, made.block.rows, 1, I32)
     items.each(0, order.rows, lambda row: order.set(row, 0, items.count(row)))
     items.each(0, made.steps, lambda step: made.exchange(step, order))
     items.put(1, made.block, lambda row, column: (row, column))
@@ -261,8 +261,8 @@ def solve(items: Items) -> None:
 
 def slogdet(items: Items) -> None:
     f, made = items.f, _Elimination(items)
-    sign, total = Cell(f, items.number(1)), Cell(f, parts(items.number(0))[0])
-    regular = Cell(f, items.count(1))
+    sign, total = ElementCell(f, items.number(1)), ElementCell(f, parts(items.number(0))[0])
+    regular = ElementCell(f, items.count(1))
 
     def take(step: Operand) -> None:
         pivot = made.block.get(step, step)
@@ -280,6 +280,6 @@ def slogdet(items: Items) -> None:
         (2, select(f, is_regular, total.get(), nothing)),
     )
     for which, value in results:
-        block = Block(items, 1, 1, parts(value)[0].type.element, len(parts(value)))
+        block = LaneBlock(items, 1, 1, parts(value)[0].type.element, len(parts(value)))
         block.set(0, 0, value)
         items.put(which, block, lambda row, column: ())

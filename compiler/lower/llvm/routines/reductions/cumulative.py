@@ -34,7 +34,7 @@ State = tuple[V, ...]
 
 
 @record
-class Accumulator:
+class CumulativeState:
     """What goes along a row; `dtype` is what elements are made before they are given to it."""
 
     dtype: DType
@@ -59,7 +59,7 @@ class Accumulator:
 
 
 @record
-class _Fold(Accumulator):
+class _Fold(CumulativeState):
     """A reduction of all elements so far, the first one to begin with."""
 
     kind: str = "sum"
@@ -72,7 +72,7 @@ class _Fold(Accumulator):
         return elements.parts(scalar.combine(f, self.kind, total, given[0], self.dtype))
 
 
-class _LogSumExp(Accumulator):
+class _LogSumExp(CumulativeState):
     """The largest element m and the sum of e ** (x - m), which cannot overflow."""
 
     def begin(self, f: Function, given: Sequence[Element]) -> State:
@@ -96,7 +96,7 @@ class _LogSumExp(Accumulator):
         return largest + math.call(f, "log", total)
 
 
-class _Recurrence(Accumulator):
+class _Recurrence(CumulativeState):
     """z = factor * z + x, from 0."""
 
     def begin(self, f: Function, given: Sequence[Element]) -> State:
@@ -109,7 +109,7 @@ class _Recurrence(Accumulator):
         return elements.parts(elements.add(product, x))
 
 
-def _accumulator(name: str, dtype: DType) -> Accumulator:
+def _accumulator(name: str, dtype: DType) -> CumulativeState:
     wide = _WIDER.get(dtype, elements.working(dtype))
     parts = 2 if dtype.is_complex else 1
     match name:
@@ -150,7 +150,7 @@ def _reversed(f: Function, array: Array, axis: int) -> Array:
     return Array(array.at(f, last), array.dtype, array.shape, strides)
 
 
-def _run_rows(f: Function, env: Env, made: Accumulator, arrays: list[Array], axis: int) -> None:
+def _run_rows(f: Function, env: Env, made: CumulativeState, arrays: list[Array], axis: int) -> None:
     lanes = f.module.target.lanes(made.type.bits)
     length = arrays[0].shape[axis]
 
@@ -179,7 +179,7 @@ class _Walk:
     def __init__(
         self,
         f: Function,
-        made: Accumulator,
+        made: CumulativeState,
         arrays: list[Array],
         axis: int,
         starts: list[list[V]],
@@ -273,7 +273,9 @@ class _LogSumExpWalk(_Walk):
 # --- blocks of the last axis --------------------------------------------------------------------
 
 
-def _run_blocks(f: Function, env: Env, made: Accumulator, arrays: list[Array], axis: int) -> None:
+def _run_blocks(
+    f: Function, env: Env, made: CumulativeState, arrays: list[Array], axis: int
+) -> None:
     *_, inner = arrays[0].shape
     blocks = sizes.ceil_divide(f, inner, _BLOCK)
     count = times(f, product(f, _outer(arrays[0], axis).shape), blocks)
@@ -306,7 +308,7 @@ class _BlockWalk:
     def __init__(
         self,
         f: Function,
-        made: Accumulator,
+        made: CumulativeState,
         arrays: list[Array],
         axis: int,
         starts: list[V],

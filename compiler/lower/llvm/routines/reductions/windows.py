@@ -34,7 +34,7 @@ from weft.compiler.lower.llvm.emit.types import I32, I64, PTR
 from weft.compiler.lower.llvm.routines import Planned, Routine, ScratchOf
 from weft.compiler.lower.llvm.routines.common import copies, elements, planning, rows, sizes
 from weft.compiler.lower.llvm.routines.common.elements import (
-    Cell,
+    ElementCell,
     number,
     read,
     vector_lanes,
@@ -49,7 +49,7 @@ _MOST_ELEMENTS: Final = 27  # of a window that are written out
 
 
 @record
-class Axis:
+class WindowAxis:
     """How windows lie on an axis: the sizes of the array and of the window, the number of windows,
     and the attributes.
     """
@@ -66,13 +66,15 @@ class Axis:
     def numbers(self) -> tuple[Operand, ...]:
         return self.size, self.count, self.low
 
-    def with_numbers(self, numbers: Sequence[Operand]) -> Axis:
+    def with_numbers(self, numbers: Sequence[Operand]) -> WindowAxis:
         size, count, low = numbers
-        return Axis(size, self.window, count, low, self.stride, self.base_dilation, self.dilation)
+        return WindowAxis(
+            size, self.window, count, low, self.stride, self.base_dilation, self.dilation
+        )
 
 
 @record
-class Walk:
+class WindowWalk:
     """The taps of a window that meet an element: how many they are, the index of the first such
     element, and the distance between their elements.
     """
@@ -82,7 +84,7 @@ class Walk:
     step: int
 
 
-def walk(f: Function, axis: Axis, position: Operand) -> Walk:
+def walk(f: Function, axis: WindowAxis, position: Operand) -> WindowWalk:
     """Where the window at a position has elements.
 
     Tap t lies on element i where i * base_dilation = t * dilation - gap. Taps that do are `every`
@@ -103,10 +105,10 @@ def walk(f: Function, axis: Axis, position: Operand) -> Walk:
         solvable = sizes.equal(f, sizes.modulo(f, gap, shared), 0)
         count = f.select(solvable, sizes.value(f, count), 0)
     place = sizes.minus(f, times(f, first, axis.dilation), gap)
-    return Walk(count, sizes.floor_divide(f, place, axis.base_dilation), step)
+    return WindowWalk(count, sizes.floor_divide(f, place, axis.base_dilation), step)
 
 
-def _is_inside(axis: Axis) -> bool:
+def _is_inside(axis: WindowAxis) -> bool:
     """Whether all windows are known to lie on elements with all their taps."""
     numbers = (axis.size, axis.count, axis.low)
     if not sizes.all_known(numbers) or axis.base_dilation != 1 or not axis.window:
@@ -119,25 +121,27 @@ def _is_inside(axis: Axis) -> bool:
 # --- what is done with elements -----------------------------------------------------------------
 
 
-class Reduction(Protocol):
+class WindowReduction(Protocol):
     """A reduction over the elements of a window, of any number of lanes."""
 
-    def begin(self, f: Function, lanes: int) -> list[Cell]: ...
+    def begin(self, f: Function, lanes: int) -> list[ElementCell]: ...
 
-    def step(self, f: Function, state: list[Cell], element: Element, index: V) -> None:
+    def step(self, f: Function, state: list[ElementCell], element: Element, index: V) -> None:
         """Take in an element of x, which is in the working dtype, and its row-major index."""
 
-    def end(self, f: Function, state: list[Cell], place: V, result: Array) -> None: ...
+    def end(self, f: Function, state: list[ElementCell], place: V, result: Array) -> None: ...
 
-    def first(self, f: Function, element: Element, offset: int) -> list[Cell]:
+    def first(self, f: Function, element: Element, offset: int) -> list[ElementCell]:
         """The state of a window that is known to have elements: after the first of them, so many
         elements behind its start.
         """
 
-    def next(self, f: Function, state: list[Cell], element: Element, offset: int) -> None:
+    def next(self, f: Function, state: list[ElementCell], element: Element, offset: int) -> None:
         """Take in a further element."""
 
-    def last(self, f: Function, state: list[Cell], start: V, place: V, result: Array) -> None:
+    def last(
+        self, f: Function, state: list[ElementCell], start: V, place: V, result: Array
+    ) -> None:
         """Store what was found; `start` is the row-major index of the window's start."""
 
 
@@ -149,10 +153,10 @@ class _Fold:
         self.dtype: Final = dtype
         self.sums: Final = working(dtype)
 
-    def begin(self, f: Function, lanes: int) -> list[Cell]:
-        return [Cell(f, number(f, identity(self.kind, self.dtype), self.sums, lanes))]
+    def begin(self, f: Function, lanes: int) -> list[ElementCell]:
+        return [ElementCell(f, number(f, identity(self.kind, self.dtype), self.sums, lanes))]
 
-    def step(self, f: Function, state: list[Cell], element: Element, index: V) -> None:
+    def step(self, f: Function, state: list[ElementCell], element: Element, index: V) -> None:
         before = state[0].get()
         if self.kind == "sum":
             state[0].set(elements.add(before, element))
@@ -162,20 +166,22 @@ class _Fold:
             wins = _wins(f, self.kind, element, before)
             state[0].set(elements.select(f, wins, element, before))
 
-    def end(self, f: Function, state: list[Cell], place: V, result: Array) -> None:
+    def end(self, f: Function, state: list[ElementCell], place: V, result: Array) -> None:
         write(f, result, place, state[0].get(), self.sums)
 
-    def first(self, f: Function, element: Element, offset: int) -> list[Cell]:
+    def first(self, f: Function, element: Element, offset: int) -> list[ElementCell]:
         if self.kind == "sum" and self.dtype.is_inexact:
             # As from 0: the sum of negative zeros is 0.
             zero = number(f, 0, self.sums, elements.parts(element)[0].type.lanes)
-            return [Cell(f, elements.add(zero, element))]
-        return [Cell(f, element)]
+            return [ElementCell(f, elements.add(zero, element))]
+        return [ElementCell(f, element)]
 
-    def next(self, f: Function, state: list[Cell], element: Element, offset: int) -> None:
+    def next(self, f: Function, state: list[ElementCell], element: Element, offset: int) -> None:
         self.step(f, state, element, f.const(offset, I64))
 
-    def last(self, f: Function, state: list[Cell], start: V, place: V, result: Array) -> None:
+    def last(
+        self, f: Function, state: list[ElementCell], start: V, place: V, result: Array
+    ) -> None:
         self.end(f, state, place, result)
 
 
@@ -186,11 +192,11 @@ class _First:
         self.sums: Final = working(dtype)
         self.nothing: Final = nothing
 
-    def begin(self, f: Function, lanes: int) -> list[Cell]:
+    def begin(self, f: Function, lanes: int) -> list[ElementCell]:
         none = f.splat(sizes.value(f, self.nothing), lanes)
-        return [Cell(f, number(f, 0, self.sums, lanes)), Cell(f, none)]
+        return [ElementCell(f, number(f, 0, self.sums, lanes)), ElementCell(f, none)]
 
-    def step(self, f: Function, state: list[Cell], element: Element, index: V) -> None:
+    def step(self, f: Function, state: list[ElementCell], element: Element, index: V) -> None:
         best, chosen = state[0].get(), state[1].get()
         assert isinstance(element, V) and isinstance(best, V) and isinstance(chosen, V)
         lanes = index.type.lanes
@@ -200,17 +206,17 @@ class _First:
         state[0].set(f.select(better, element, best))
         state[1].set(f.select(better, index, chosen))
 
-    def end(self, f: Function, state: list[Cell], place: V, result: Array) -> None:
+    def end(self, f: Function, state: list[ElementCell], place: V, result: Array) -> None:
         chosen = state[1].get()
         assert isinstance(chosen, V)
         f.store(chosen, result.at(f, place))
 
-    def first(self, f: Function, element: Element, offset: int) -> list[Cell]:
+    def first(self, f: Function, element: Element, offset: int) -> list[ElementCell]:
         assert isinstance(element, V)
         where = f.const(offset, I32.with_lanes(element.type.lanes))
-        return [Cell(f, element), Cell(f, where)]
+        return [ElementCell(f, element), ElementCell(f, where)]
 
-    def next(self, f: Function, state: list[Cell], element: Element, offset: int) -> None:
+    def next(self, f: Function, state: list[ElementCell], element: Element, offset: int) -> None:
         best, chosen = state[0].get(), state[1].get()
         assert isinstance(element, V) and isinstance(best, V) and isinstance(chosen, V)
         better = element.gt(best)
@@ -220,7 +226,9 @@ class _First:
         state[0].set(f.select(better, element, best))
         state[1].set(f.select(better, f.const(offset, chosen.type), chosen))
 
-    def last(self, f: Function, state: list[Cell], start: V, place: V, result: Array) -> None:
+    def last(
+        self, f: Function, state: list[ElementCell], start: V, place: V, result: Array
+    ) -> None:
         chosen = state[1].get()
         assert isinstance(chosen, V)
         f.store(start + chosen.to(I64), result.at(f, place))
@@ -253,7 +261,7 @@ def _emit_reduce(
 ) -> None:
     kind = op.attributes["kind"]
 
-    def make(g: Function, inner: Sequence[Operand]) -> Reduction:
+    def make(g: Function, inner: Sequence[Operand]) -> WindowReduction:
         return _Fold(kind, operands[0].dtype)
 
     _emit(f, env, op, operands[0], results[0], make, ())
@@ -264,13 +272,13 @@ def _emit_argmax(
 ) -> None:
     x = operands[0]
 
-    def make(g: Function, given: Sequence[Operand]) -> Reduction:
+    def make(g: Function, given: Sequence[Operand]) -> WindowReduction:
         return _First(x.dtype, given[0])
 
     _emit(f, env, op, x, results[0], make, (product(f, x.shape),))
 
 
-Make: TypeAlias = Callable[[Function, Sequence[Operand]], Reduction]
+Make: TypeAlias = Callable[[Function, Sequence[Operand]], WindowReduction]
 
 
 def _emit(
@@ -286,7 +294,7 @@ def _emit(
     axes = _axes(env, op, x, result)
     if not axes:
         x, result = [Array(a.pointer, a.dtype, (1,), (1,)) for a in (x, result)]
-        axes = [Axis(1, 1, 1, 0, 1, 1, 1)]
+        axes = [WindowAxis(1, 1, 1, 0, 1, 1, 1)]
     x, workspace = _in_one_piece(f, env, x)
     counts = [axis.count for axis in axes]
     steps = times(f, counts[-1], math.prod(axis.window for axis in axes))
@@ -305,11 +313,11 @@ def _emit(
         env.free(f, workspace)
 
 
-def _axes(env: Env, op: Op, x: Array, result: Array) -> list[Axis]:
+def _axes(env: Env, op: Op, x: Array, result: Array) -> list[WindowAxis]:
     names = ("window", "padding", "strides", "base_dilation", "window_dilation")
     attributes: list[Any] = [op.attributes[name] for name in names]
     return [
-        Axis(size, window, count, env.size(low), stride, base, dilation)
+        WindowAxis(size, window, count, env.size(low), stride, base, dilation)
         for size, count, window, (low, _), stride, base, dilation in zip(
             x.shape, result.shape, *attributes, strict=True
         )
@@ -337,7 +345,12 @@ class _Row:
     """The windows of one row of the result under emission."""
 
     def __init__(
-        self, f: Function, reduction: Reduction, axes: Sequence[Axis], x: Array, result: Array
+        self,
+        f: Function,
+        reduction: WindowReduction,
+        axes: Sequence[WindowAxis],
+        x: Array,
+        result: Array,
     ) -> None:
         self.f: Final = f
         self.reduction: Final = reduction
@@ -408,7 +421,7 @@ class _Row:
             position = f.minimum(counted, end - lanes) if lanes else counted
             index = [*origin, sizes.minus(f, times(f, position, axis.stride), axis.low)]
             place, order = self.x.position(f, index), self.order.position(f, index)
-            state: list[Cell] = []
+            state: list[ElementCell] = []
             for taps in itertools.product(*[range(axis.window) for axis in self.axes]):
                 reach = [tap * axis.dilation for tap, axis in zip(taps, self.axes, strict=True)]
                 offset = sum(
@@ -465,7 +478,7 @@ class _Row:
 
     def _windows(
         self,
-        walks: Sequence[Walk],
+        walks: Sequence[WindowWalk],
         start: V,
         begin: Operand,
         end: Operand,
@@ -482,7 +495,9 @@ class _Row:
             position = f.minimum(counted, sizes.minus(f, end, lanes)) if lanes else counted
             state = self.reduction.begin(f, lanes)
             place = sizes.minus(f, times(f, position, axis.stride), axis.low)
-            last = Walk(axis.window, place, axis.dilation) if whole else walk(f, axis, position)
+            last = (
+                WindowWalk(axis.window, place, axis.dilation) if whole else walk(f, axis, position)
+            )
             written_out = whole and self._is_written_out()
             with ExitStack() as loops:
                 index = [
@@ -500,7 +515,9 @@ class _Row:
                     self._take(state, [*index, there], lanes, shift)
             self.reduction.end(f, state, start + position, self.result)
 
-    def _take(self, state: list[Cell], index: Sequence[Operand], lanes: int, shift: int) -> None:
+    def _take(
+        self, state: list[ElementCell], index: Sequence[Operand], lanes: int, shift: int
+    ) -> None:
         """Take in the element at an index, or those of so many windows from `shift` after it."""
         f, stride = self.f, self.axes[-1].stride
         place, order = self.x.position(f, index), self.order.position(f, index)

@@ -13,7 +13,7 @@ from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.function import Function, Module, V, Variable
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
 from weft.compiler.lower.llvm.routines.common.elements import add, sum_of_lanes
-from weft.compiler.lower.llvm.routines.gemm.tiles import Tile, below
+from weft.compiler.lower.llvm.routines.gemm.tiles import ProductTile, below
 from weft.compiler.record import record
 
 _HEIGHTS: Final = (3, 9)  # windows at a time
@@ -37,7 +37,7 @@ class Dots:
     pitch: V
 
 
-def multiply_dots(f: Function, tile: Tile, dots: Dots, sums: tuple[V, V, V, V]) -> None:
+def multiply_dots(f: Function, tile: ProductTile, dots: Dots, sums: tuple[V, V, V, V]) -> None:
     """The sums of windows: where they go, how far apart they are, how many there are, and whether
     they are added to what is there.
     """
@@ -51,7 +51,9 @@ def multiply_dots(f: Function, tile: Tile, dots: Dots, sums: tuple[V, V, V, V]) 
         _choose(f, tile, rows, given, _HEIGHTS)
 
 
-def _choose(f: Function, tile: Tile, rows: V, given: Sequence[V], heights: Sequence[int]) -> None:
+def _choose(
+    f: Function, tile: ProductTile, rows: V, given: Sequence[V], heights: Sequence[int]
+) -> None:
     height, *taller = heights
     if not taller:
         f.call(_function(f.module, tile, height), VOID, given)
@@ -62,7 +64,7 @@ def _choose(f: Function, tile: Tile, rows: V, given: Sequence[V], heights: Seque
         _choose(f, tile, rows, given, taller)
 
 
-def _function(module: Module, tile: Tile, height: int) -> str:
+def _function(module: Module, tile: ProductTile, height: int) -> str:
     name = f"tile.dots.{tile.type.text}.{height}"
     if name not in module.functions:
         f = module.function(
@@ -77,7 +79,7 @@ def _function(module: Module, tile: Tile, height: int) -> str:
     return name
 
 
-def _emit(f: Function, tile: Tile, height: int) -> None:
+def _emit(f: Function, tile: ProductTile, height: int) -> None:
     left, table, windows_at, right, target = f.arguments[:5]
     lines, length, pitch, spacing, rows, adds = f.arguments[5:]
     sums = [f.variable(f.const(0.0, tile.vector)) for _ in range(height)]
@@ -104,7 +106,7 @@ def _emit(f: Function, tile: Tile, height: int) -> None:
 
 def _step(
     f: Function,
-    tile: Tile,
+    tile: ProductTile,
     sums: Sequence[Variable],
     pointers: tuple[V, V, V],
     first: V,

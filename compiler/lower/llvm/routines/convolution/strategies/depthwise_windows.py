@@ -10,7 +10,7 @@ from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
 from weft.compiler.lower.llvm.routines.common import rows
-from weft.compiler.lower.llvm.routines.gemm.tiles import Tile, below
+from weft.compiler.lower.llvm.routines.gemm.tiles import ProductTile, below
 from weft.compiler.record import record
 
 _ROWS: Final = 4  # at a time
@@ -30,7 +30,7 @@ class Terms:
 
 
 def multiply_rows_of_windows(
-    f: Function, tile: Tile, left: V, right: Terms, target: V, shape: tuple[V, V], adds: V
+    f: Function, tile: ProductTile, left: V, right: Terms, target: V, shape: tuple[V, V], adds: V
 ) -> None:
     """The windows of a plane, rows times columns of them, into a row-major target; `left` has the
     factors of terms, packed for a tile.
@@ -48,7 +48,7 @@ def multiply_rows_of_windows(
     f.call(name, VOID, [left, right.table, right.start, target, *numbers])
 
 
-def _emit(f: Function, tile: Tile) -> None:
+def _emit(f: Function, tile: ProductTile) -> None:
     left, table, start, target, depth, height, width, step, adds = f.arguments
     with f.range(0, height, _ROWS) as first, f.range(0, width, tile.lanes) as column:
         places = [f.minimum(first + row, height - 1) for row in range(_ROWS)]

@@ -18,7 +18,7 @@ from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.common.elements import working
 from weft.compiler.lower.llvm.routines.convolution import frame as frames
 from weft.compiler.lower.llvm.routines.convolution import tasks, window_strips
-from weft.compiler.lower.llvm.routines.convolution.frame import Frame, Grid
+from weft.compiler.lower.llvm.routines.convolution.frame import ConvolutionFrame, Grid
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
     Operands,
     Phase,
@@ -42,7 +42,7 @@ from weft.compiler.lower.llvm.routines.convolution.tasks import (
 )
 from weft.compiler.lower.llvm.routines.gemm import packing
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import multiply_lines
-from weft.compiler.lower.llvm.routines.gemm.tiles import Target, Tile, tile_of
+from weft.compiler.lower.llvm.routines.gemm.tiles import ProductTile, Target, tile_of
 
 _SLICE: Final = 640  # terms that are multiplied at a time, at most
 _PANEL_COST: Final = 3  # of a line of a panel, in multiplications of two vectors
@@ -77,7 +77,7 @@ def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Phas
     records = [numbers.pointer, plan.pointer, frame.pointer]
 
     def build(g: Function, inner: Env, given: list[V], begin: V, end: V) -> None:
-        there = Phase(g, given[4]), WindowPlan(g, given[5]), Frame(g, given[6])
+        there = Phase(g, given[4]), WindowPlan(g, given[5]), ConvolutionFrame(g, given[6])
         _WorkItems(g, inner, dtype, given[:4], there).emit(begin, end)
 
     share_out(f, env, f"conv.units.{dtype}", work_items, [*pointers, *records], build)
@@ -111,7 +111,7 @@ def _pack(env: Env, dtype: DType, rhs: V, packed: V, numbers: Phase, plan: Windo
 
 def pack_tile(
     f: Function,
-    tile: Tile,
+    tile: ProductTile,
     dtype: DType,
     rhs: V,
     target: V,
@@ -142,14 +142,14 @@ def pack_tile(
 # --- work items -----------------------------------------------------------------------------------
 
 
-def _tasks(plan: WindowPlan, tile: Tile) -> Tasks:
+def _tasks(plan: WindowPlan, tile: ProductTile) -> Tasks:
     f = plan.f
     count = plan.work_items * plan.channel_blocks
     grain = up(f, ITEM_STEPS, f.maximum(plan.steps, 1))
     return Tasks(count, grain, _task_bytes(plan, tile))
 
 
-def _task_bytes(plan: WindowPlan, tile: Tile) -> V:
+def _task_bytes(plan: WindowPlan, tile: ProductTile) -> V:
     frame, panel, result = _rooms(plan)
     return (frame + panel + result) * tile.type.itemsize + plan.slice * 8
 
@@ -169,7 +169,7 @@ class _WorkItems:
         env: Env,
         dtype: DType,
         pointers: list[V],
-        records: tuple[Phase, WindowPlan, Frame],
+        records: tuple[Phase, WindowPlan, ConvolutionFrame],
     ) -> None:
         self.f: Final = f
         self.env: Final = env
@@ -177,7 +177,7 @@ class _WorkItems:
         self.tile: Final = tile_of(of_dtype(working(dtype)), f.module.target)
         self.lhs, self.result, self.packed, self.table = pointers
         self.numbers, self.plan, given = records
-        self.frame: Final = Frame(f)
+        self.frame: Final = ConvolutionFrame(f)
         self.frame.copy_from(given)
         plan, size = self.plan, self.tile.type.itemsize
         frame_room, panel_room, result_room = _rooms(plan)

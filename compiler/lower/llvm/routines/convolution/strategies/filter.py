@@ -19,7 +19,7 @@ from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.common.elements import working
 from weft.compiler.lower.llvm.routines.convolution import frame as frames
-from weft.compiler.lower.llvm.routines.convolution.frame import Frame
+from weft.compiler.lower.llvm.routines.convolution.frame import ConvolutionFrame
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
     Operands,
     Phase,
@@ -31,11 +31,14 @@ from weft.compiler.lower.llvm.routines.convolution.geometry import (
     shared_strategy,
     up,
 )
-from weft.compiler.lower.llvm.routines.convolution.strategies.filter_sums import Parts, finish
+from weft.compiler.lower.llvm.routines.convolution.strategies.filter_sums import (
+    FilterSumParts,
+    finish,
+)
 from weft.compiler.lower.llvm.routines.convolution.strategies.filter_tasks import (
     FilterPlan,
+    FilterRooms,
     FilterTasks,
-    Rooms,
 )
 from weft.compiler.lower.llvm.routines.gemm.tiles import tile_of
 
@@ -69,7 +72,7 @@ class _Taps:
         self.operands: Final = operands
         self.numbers: Final = numbers
         self.plan: Final = FilterPlan(f)
-        self.frame: Final = Frame(f)
+        self.frame: Final = ConvolutionFrame(f)
 
     def emit(self) -> None:
         f, env, plan = self.f, self.env, self.plan
@@ -186,7 +189,7 @@ class _Taps:
         terms = numbers.channels * product(numbers.taps.values())
         steps = f.divide(plan.part_room * terms, count)
         grain = up(f, _TASK_STEPS, f.maximum(steps, 1))
-        return Tasks(count, grain, Rooms(plan, self.tile).bytes)
+        return Tasks(count, grain, FilterRooms(plan, self.tile).bytes)
 
     def _run_tasks(self, tasks: Tasks, sums: V) -> None:
         captured = [*self.operands.values, sums]
@@ -194,7 +197,7 @@ class _Taps:
 
         def build(g: Function, inner: Env, given: list[V], begin: V, end: V) -> None:
             lhs, rhs, result, sums, numbers, plan, frame = given
-            records = Phase(g, numbers), FilterPlan(g, plan), Frame(g, frame)
+            records = Phase(g, numbers), FilterPlan(g, plan), ConvolutionFrame(g, frame)
             operands = Operands(lhs, rhs, result)
             FilterTasks(g, inner, self.dtype, operands, sums, records).emit(begin, end)
 
@@ -231,5 +234,5 @@ def _finish_image(
     place = image * numbers.result_image + group * outputs * numbers.result_channel
     first = number * plan.out_positions * outputs
     source = f.element(sums, of_dtype(working(dtype)), first)
-    parts = Parts(source, plan.parts, plan.part_room, outputs, outputs)
+    parts = FilterSumParts(source, plan.parts, plan.part_room, outputs, outputs)
     finish(f, dtype, parts, f.element(result, of_dtype(dtype), place), numbers)

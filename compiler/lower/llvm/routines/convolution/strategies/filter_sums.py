@@ -14,12 +14,12 @@ from weft.compiler.lower.llvm.emit.vectors import transpose
 from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.common.elements import converted, working
 from weft.compiler.lower.llvm.routines.convolution.geometry import Phase, product
-from weft.compiler.lower.llvm.routines.gemm.tiles import Tile, below, tile_of
+from weft.compiler.lower.llvm.routines.gemm.tiles import ProductTile, below, tile_of
 from weft.compiler.record import record
 
 
 @record
-class Parts:
+class FilterSumParts:
     """Sums [parts, windows, outputs]: the first, how many parts there are and how far apart, how
     far apart the windows are, and how many outputs there are.
     """
@@ -31,7 +31,7 @@ class Parts:
     outputs: V
 
 
-def finish(f: Function, dtype: DType, parts: Parts, result: V, numbers: Phase) -> None:
+def finish(f: Function, dtype: DType, parts: FilterSumParts, result: V, numbers: Phase) -> None:
     """The sums of all parts for one image and some outputs; `result` is the place of the first."""
     name = f"conv.finish.{dtype}"
     given = [parts.count, parts.apart, parts.spacing, parts.outputs]
@@ -40,7 +40,7 @@ def finish(f: Function, dtype: DType, parts: Parts, result: V, numbers: Phase) -
 
     def build(g: Function) -> None:
         sums, target, record, *others = g.arguments
-        _Finish(g, dtype, Parts(sums, *others), target, Phase(g, record)).emit()
+        _Finish(g, dtype, FilterSumParts(sums, *others), target, Phase(g, record)).emit()
         g.ret()
 
     rows.shared(f.module, name, VOID, parameters, build, "noinline nounwind")
@@ -50,10 +50,12 @@ def finish(f: Function, dtype: DType, parts: Parts, result: V, numbers: Phase) -
 class _Finish:
     """One image under emission."""
 
-    def __init__(self, f: Function, dtype: DType, parts: Parts, result: V, numbers: Phase) -> None:
+    def __init__(
+        self, f: Function, dtype: DType, parts: FilterSumParts, result: V, numbers: Phase
+    ) -> None:
         self.f: Final = f
         self.dtype: Final = dtype
-        self.tile: Final[Tile] = tile_of(of_dtype(working(dtype)), f.module.target)
+        self.tile: Final[ProductTile] = tile_of(of_dtype(working(dtype)), f.module.target)
         self.parts: Final = parts
         self.result: Final = result
         self.counts: Final = numbers.out_positions.values()

@@ -12,7 +12,7 @@ from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I64, of_dtype
 from weft.compiler.lower.llvm.routines.common.elements import working
 from weft.compiler.lower.llvm.routines.convolution import frame as frames
-from weft.compiler.lower.llvm.routines.convolution.frame import Frame, Grid
+from weft.compiler.lower.llvm.routines.convolution.frame import ConvolutionFrame, Grid
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
     Operands,
     Phase,
@@ -27,10 +27,13 @@ from weft.compiler.lower.llvm.routines.convolution.strategies.depthwise_dots imp
     Dots,
     multiply_dots,
 )
-from weft.compiler.lower.llvm.routines.convolution.strategies.filter_sums import Parts, finish
+from weft.compiler.lower.llvm.routines.convolution.strategies.filter_sums import (
+    FilterSumParts,
+    finish,
+)
 from weft.compiler.lower.llvm.routines.gemm import packing
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import multiply_rows
-from weft.compiler.lower.llvm.routines.gemm.tiles import Target, Tile, tile_of
+from weft.compiler.lower.llvm.routines.gemm.tiles import ProductTile, Target, tile_of
 from weft.compiler.record import record
 
 
@@ -79,12 +82,12 @@ class _Sums:
     adds: V
 
 
-class Rooms:
+class FilterRooms:
     """What a thread works in: elements of a frame, of packed filters and of its own sums, and
     entries of tables of terms and of rows.
     """
 
-    def __init__(self, plan: FilterPlan, tile: Tile) -> None:
+    def __init__(self, plan: FilterPlan, tile: ProductTile) -> None:
         self.frame: Final = (plan.frame_room + 63) & -64
         self.right: Final = (plan.right_room + 63) & -64
         self.own: Final = (plan.own_room + 63) & -64
@@ -105,7 +108,7 @@ class FilterTasks:
         dtype: DType,
         operands: Operands,
         sums: V,
-        records: tuple[Phase, FilterPlan, Frame],
+        records: tuple[Phase, FilterPlan, ConvolutionFrame],
     ) -> None:
         self.f: Final = f
         self.env: Final = env
@@ -114,9 +117,9 @@ class FilterTasks:
         self.operands: Final = operands
         self.sums: Final = sums
         self.numbers, self.plan, given = records
-        self.frame: Final = Frame(f)
+        self.frame: Final = ConvolutionFrame(f)
         self.frame.copy_from(given)
-        rooms = Rooms(self.plan, self.tile)
+        rooms = FilterRooms(self.plan, self.tile)
         self.padding: Final = rooms.padding
         self.room: Final = env.workspace(f, rooms.bytes)
         self.right: Final = f.element(self.room, self.tile.type, rooms.frame)
@@ -172,7 +175,7 @@ class FilterTasks:
             result = f.element(self.operands.result, of_dtype(self.dtype), place)
             first = image * plan.out_positions * block.outputs
             source = f.element(self.own, self.tile.type, first)
-            parts = Parts(source, one, nothing, block.outputs, block.outputs)
+            parts = FilterSumParts(source, one, nothing, block.outputs, block.outputs)
             finish(f, self.dtype, parts, result, numbers)
 
     # --- work items ---
@@ -270,10 +273,10 @@ class FilterTasks:
             at = f.element(sums.pointer, tile.type, output)
             multiply_dots(f, tile, dots, (at, sums.spacing, count, sums.adds))
 
-    def _frame_of_taps(self, block: _Block, channels: V, lengths: list[V]) -> Frame:
+    def _frame_of_taps(self, block: _Block, channels: V, lengths: list[V]) -> ConvolutionFrame:
         """Rows of taps, with zeros behind them."""
         f, numbers, plan = self.f, self.numbers, self.plan
-        taps = Frame(f)
+        taps = ConvolutionFrame(f)
         wide = (lengths[0], lengths[1], plan.line)
         frames.shape(taps, wide, f.const(1, I64))
         taps.outer = block.outputs

@@ -29,14 +29,14 @@ from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.scratch import rounded
 from weft.compiler.lower.llvm.emit.types import I64
 from weft.compiler.lower.llvm.routines.common import copies, planning, rows, sizes
-from weft.compiler.lower.llvm.routines.common.elements import Cell, read, select, working
+from weft.compiler.lower.llvm.routines.common.elements import ElementCell, read, select, working
 from weft.compiler.lower.llvm.routines.gemm import products
 from weft.compiler.lower.llvm.routines.gemm.strategy import Kinds
 from weft.compiler.record import record
 
 
 @record
-class Axis:
+class PanelAxis:
     """One spatial axis: sizes of the input, the kernel and the result; how windows lie on it."""
 
     size: Operand
@@ -57,9 +57,9 @@ class Axis:
     def numbers(self) -> tuple[Operand, ...]:
         return self.size, self.taps, self.count, self.low
 
-    def with_numbers(self, numbers: Sequence[Operand]) -> Axis:
+    def with_numbers(self, numbers: Sequence[Operand]) -> PanelAxis:
         size, taps, count, low = numbers
-        return Axis(size, taps, count, low, self.stride, self.base_dilation, self.dilation)
+        return PanelAxis(size, taps, count, low, self.stride, self.base_dilation, self.dilation)
 
     def is_plain(self, f: Function) -> bool:
         """Whether windows are known to touch elements of the input only."""
@@ -79,7 +79,7 @@ class Panels:
         input: Array,
         filter: Array,
         made: Array,
-        axes: Sequence[Axis],
+        axes: Sequence[PanelAxis],
     ) -> None:
         self.f: Final = f
         self.env: Final = env
@@ -181,7 +181,7 @@ class Panels:
 
 
 def _frame_shape(
-    f: Function, channels: Operand, axes: Sequence[Axis]
+    f: Function, channels: Operand, axes: Sequence[PanelAxis]
 ) -> tuple[list[Operand], tuple[Operand, ...]]:
     """How much of each axis a frame has, and its shape. Along the last axis: as many rows as the
     stride, of elements that are a stride apart.
@@ -212,7 +212,7 @@ class _Image:
         f: Function,
         env: Env,
         kinds: Kinds,
-        axes: Sequence[Axis],
+        axes: Sequence[PanelAxis],
         input: Array,
         filter: Array,
         made: Array,
@@ -348,7 +348,7 @@ class _Strip:
     """
 
     def __init__(
-        self, f: Function, kinds: Kinds, axes: Sequence[Axis], frame: Array, panel: V
+        self, f: Function, kinds: Kinds, axes: Sequence[PanelAxis], frame: Array, panel: V
     ) -> None:
         self.f: Final = f
         self.kinds: Final = kinds
@@ -402,7 +402,7 @@ class _Strip:
             start = f.load(f.element(self.places, I64, number), I64)
             return read(f, self.frame, place + start, lanes, self.kinds.sums)
 
-        made = Cell(f, read_run(0))
+        made = ElementCell(f, read_run(0))
         with f.range(1, self.runs.get()) as number:
             begin = f.load(f.element(self.lanes, I64, number), I64)
             inside = numbers.ge(f.splat(begin, lanes))

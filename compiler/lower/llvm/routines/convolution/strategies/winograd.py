@@ -22,7 +22,7 @@ from weft.compiler.lower.llvm.emit.types import I64, of_dtype
 from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.convolution import frame as frames
 from weft.compiler.lower.llvm.routines.convolution import tasks, window_strips
-from weft.compiler.lower.llvm.routines.convolution.frame import Frame, Grid
+from weft.compiler.lower.llvm.routines.convolution.frame import ConvolutionFrame, Grid
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
     Operands,
     Phase,
@@ -55,7 +55,7 @@ from weft.compiler.lower.llvm.routines.convolution.tasks import (
     WorkItem,
 )
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import Scattered, multiply_lines
-from weft.compiler.lower.llvm.routines.gemm.tiles import Target, Tile, tile_of
+from weft.compiler.lower.llvm.routines.gemm.tiles import ProductTile, Target, tile_of
 
 _CHANNEL_BLOCK: Final = 16  # channels that are transformed at a time
 _INPUT_BYTES: Final = 3 << 18  # of transformed strips
@@ -66,7 +66,7 @@ _LEAST_WINDOWS: Final = 16
 
 DTYPES: Final = (dtypes.f32, dtypes.f64)
 
-_Records: TypeAlias = tuple[Phase, Phase, WindowPlan, Frame]
+_Records: TypeAlias = tuple[Phase, Phase, WindowPlan, ConvolutionFrame]
 
 
 def fits(numbers: Phase) -> V:
@@ -116,7 +116,7 @@ def _emit(f: Function, env: Env, dtype: DType, operands: Operands, numbers: Phas
 
     def build(g: Function, inner: Env, given: list[V], begin: V, end: V) -> None:
         phases = Phase(g, given[5]), Phase(g, given[6])
-        there = (*phases, WindowPlan(g, given[7]), Frame(g, given[8]))
+        there = (*phases, WindowPlan(g, given[7]), ConvolutionFrame(g, given[8]))
         _WorkItems(g, inner, dtype, given[:5], there).emit(begin, end)
 
     name = f"conv.winograd.units.{dtype}"
@@ -149,7 +149,7 @@ def _tile_room(plan: WindowPlan, height: int) -> V:
 # --- filters ------------------------------------------------------------------------------------
 
 
-def _filter_tasks(numbers: Phase, plan: WindowPlan, tile: Tile) -> Tasks:
+def _filter_tasks(numbers: Phase, plan: WindowPlan, tile: ProductTile) -> Tasks:
     f = plan.f
     grain = up(f, rows.LEAST_STEPS, f.maximum(plan.terms * tile.rows, 1))
     return Tasks(numbers.groups * plan.tiles, grain, plan.tile_room * tile.type.itemsize)
@@ -181,7 +181,7 @@ class _Rooms:
     and the entries of a table.
     """
 
-    def __init__(self, numbers: Phase, plan: WindowPlan, tile: Tile) -> None:
+    def __init__(self, numbers: Phase, plan: WindowPlan, tile: ProductTile) -> None:
         f, size = plan.f, tile.type.itemsize
         channels = numbers.channels
         self.strip_room: Final = channels * (POINTS * tile.columns)
@@ -203,7 +203,7 @@ class _Rooms:
         self.bytes: Final = first * size + self.table_size * 8
 
 
-def _tasks(numbers: Phase, plan: WindowPlan, tile: Tile) -> Tasks:
+def _tasks(numbers: Phase, plan: WindowPlan, tile: ProductTile) -> Tasks:
     f = plan.f
     grain = up(f, ITEM_STEPS, f.maximum(plan.steps, 1))
     count = plan.work_items * plan.channel_blocks
@@ -222,7 +222,7 @@ class _WorkItems:
         self.tile: Final = tile_of(of_dtype(dtype), f.module.target)
         self.lhs, self.result, self.packed, self.table, self.flag = pointers
         self.numbers, self.grid, self.plan, given = records
-        self.frame: Final = Frame(f)
+        self.frame: Final = ConvolutionFrame(f)
         self.frame.copy_from(given)
         tile = self.tile
         self.channels: Final = self.numbers.channels

@@ -16,7 +16,7 @@ from weft.compiler.lower.llvm.emit.function import Function, Module, V
 from weft.compiler.lower.llvm.emit.types import I64, of_dtype
 from weft.compiler.lower.llvm.routines.common import rows
 from weft.compiler.lower.llvm.routines.convolution import frame as frames
-from weft.compiler.lower.llvm.routines.convolution.frame import Frame
+from weft.compiler.lower.llvm.routines.convolution.frame import ConvolutionFrame
 from weft.compiler.lower.llvm.routines.convolution.geometry import (
     Operands,
     Phase,
@@ -31,9 +31,9 @@ from weft.compiler.lower.llvm.routines.convolution.geometry import (
 )
 from weft.compiler.lower.llvm.routines.convolution.strategies import filter as filter_strategy
 from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_filter_tasks import (
-    Rooms,
     WinogradFilterPlan,
     WinogradFilterTasks,
+    WinogradRooms,
     finish_image,
 )
 from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transforms import (
@@ -41,7 +41,7 @@ from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transform
     TAPS,
     WINDOWS,
 )
-from weft.compiler.lower.llvm.routines.gemm.tiles import Tile, tile_of
+from weft.compiler.lower.llvm.routines.gemm.tiles import ProductTile, tile_of
 
 _ITEM_TILES: Final = 256  # of a work item, at most
 _PART_TILES: Final = 256  # of a part, at least
@@ -85,7 +85,7 @@ class _Gradient:
         self.operands: Final = operands
         self.numbers: Final = numbers
         self.plan: Final = WinogradFilterPlan(f)
-        self.frame: Final = Frame(f)
+        self.frame: Final = ConvolutionFrame(f)
 
     def emit(self) -> None:
         f, env, plan = self.f, self.env, self.plan
@@ -172,7 +172,7 @@ class _Gradient:
         count = plan.parts * numbers.groups * blocks
         steps = f.divide(plan.part_room * plan.all_tiles, count)
         grain = up(f, _TASK_STEPS, f.maximum(steps, 1))
-        return Tasks(count, grain, Rooms(plan, self.tile).bytes)
+        return Tasks(count, grain, WinogradRooms(plan, self.tile).bytes)
 
     def _run_tasks(self, tasks: Tasks, sums: V) -> None:
         captured = [self.operands.lhs, self.operands.rhs, sums]
@@ -180,7 +180,11 @@ class _Gradient:
 
         def build(g: Function, inner: Env, given: list[V], begin: V, end: V) -> None:
             lhs, rhs, sums, *records = given
-            there = Phase(g, records[0]), WinogradFilterPlan(g, records[1]), Frame(g, records[2])
+            there = (
+                Phase(g, records[0]),
+                WinogradFilterPlan(g, records[1]),
+                ConvolutionFrame(g, records[2]),
+            )
             WinogradFilterTasks(g, inner, self.dtype, (lhs, rhs, sums), there).emit(begin, end)
 
         share_out(self.f, self.env, f"conv.winograd_parts.{self.dtype}", tasks, captured, build)
@@ -206,6 +210,6 @@ class _Gradient:
         share_out(self.f, self.env, f"conv.winograd_images.{self.dtype}", images, captured, build)
 
 
-def _image_bytes(numbers: Phase, tile: Tile) -> V:
+def _image_bytes(numbers: Phase, tile: ProductTile) -> V:
     """What a thread finishes an image in."""
     return (numbers.out_channels + tile.lanes) * (TAPS * TAPS) * tile.type.itemsize

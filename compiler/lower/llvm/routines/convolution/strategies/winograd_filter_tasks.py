@@ -13,11 +13,14 @@ from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.types import I1, I64, of_dtype
 from weft.compiler.lower.llvm.routines.convolution import frame as frames
 from weft.compiler.lower.llvm.routines.convolution import window_strips
-from weft.compiler.lower.llvm.routines.convolution.frame import Frame, Grid
+from weft.compiler.lower.llvm.routines.convolution.frame import ConvolutionFrame, Grid
 from weft.compiler.lower.llvm.routines.convolution.geometry import Phase, Runs, band_at, weighted
 from weft.compiler.lower.llvm.routines.convolution.records import PerAxis, Record, Word
 from weft.compiler.lower.llvm.routines.convolution.strategies import winograd_transforms as winograd
-from weft.compiler.lower.llvm.routines.convolution.strategies.filter_sums import Parts, finish
+from weft.compiler.lower.llvm.routines.convolution.strategies.filter_sums import (
+    FilterSumParts,
+    finish,
+)
 from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_tiles import (
     Transformed,
     transform_input,
@@ -30,7 +33,7 @@ from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transform
 )
 from weft.compiler.lower.llvm.routines.gemm import packing
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import multiply_rows
-from weft.compiler.lower.llvm.routines.gemm.tiles import Target, Tile, below, tile_of
+from weft.compiler.lower.llvm.routines.gemm.tiles import ProductTile, Target, below, tile_of
 
 _IMAGE_BLOCK: Final = 16  # images that are transformed at a time
 
@@ -55,10 +58,10 @@ class WinogradFilterPlan(Record):
     part_room = Word()
 
 
-class Rooms:
+class WinogradRooms:
     """What a thread works in: how many bytes in all, and at which each part begins."""
 
-    def __init__(self, plan: WinogradFilterPlan, tile: Tile) -> None:
+    def __init__(self, plan: WinogradFilterPlan, tile: ProductTile) -> None:
         f, taps = plan.f, plan.tiles * (WINDOWS * WINDOWS)
         rooms = {
             "frame": (plan.frame_room + 63) & -64,
@@ -92,7 +95,7 @@ class WinogradFilterTasks:
         env: Env,
         dtype: DType,
         pointers: tuple[V, V, V],
-        records: tuple[Phase, WinogradFilterPlan, Frame],
+        records: tuple[Phase, WinogradFilterPlan, ConvolutionFrame],
     ) -> None:
         self.f: Final = f
         self.env: Final = env
@@ -100,9 +103,9 @@ class WinogradFilterTasks:
         self.tile: Final = tile_of(of_dtype(dtype), f.module.target)
         self.lhs, self.rhs, self.sums = pointers
         self.numbers, self.plan, given = records
-        self.frame: Final = Frame(f)
+        self.frame: Final = ConvolutionFrame(f)
         self.frame.copy_from(given)
-        rooms = Rooms(self.plan, self.tile)
+        rooms = WinogradRooms(self.plan, self.tile)
         self.room: Final = env.workspace(f, rooms.bytes)
         self.at: Final = {name: f.offset(self.room, at) for name, at in rooms.places.items()}
 
@@ -300,7 +303,7 @@ def finish_image(
             f.store(f.const(1, I64), flag)
     place = image * numbers.result_image + group * outputs * numbers.result_channel
     one, none = f.const(1, I64), f.const(0, I64)
-    parts = Parts(room, one, none, outputs + tile.lanes, outputs)
+    parts = FilterSumParts(room, one, none, outputs + tile.lanes, outputs)
     finish(f, dtype, parts, f.element(result, of_dtype(dtype), place), numbers)
 
 

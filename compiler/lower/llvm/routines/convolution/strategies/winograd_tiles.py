@@ -21,7 +21,7 @@ from weft.compiler.lower.llvm.routines.convolution.strategies.winograd_transform
 )
 from weft.compiler.lower.llvm.routines.convolution.tasks import WindowPlan, WorkItem
 from weft.compiler.lower.llvm.routines.gemm.indirect_tiles import Scattered
-from weft.compiler.lower.llvm.routines.gemm.tiles import Tile, below
+from weft.compiler.lower.llvm.routines.gemm.tiles import ProductTile, below
 from weft.compiler.record import record
 
 _ATTRIBUTES: Final = "noinline nounwind"
@@ -41,7 +41,7 @@ class Transformed:
 
 
 def transform_input(
-    f: Function, tile: Tile, lines: Scattered, count: V, target: Transformed, channels: V
+    f: Function, tile: ProductTile, lines: Scattered, count: V, target: Transformed, channels: V
 ) -> None:
     """Lines of `count` tiles, 16 for each channel, transformed."""
     numbers = [target.points_apart, target.channels_apart, channels]
@@ -52,7 +52,7 @@ def transform_input(
         f.call(_input_function(f, tile, 2), VOID, given)
 
 
-def _input_function(f: Function, tile: Tile, width: int) -> str:
+def _input_function(f: Function, tile: ProductTile, width: int) -> str:
     parameters = [(x, PTR) for x in ("table", "first", "second", "target")]
     parameters += [(x, I64) for x in ("apart", "pitch", "channels")]
 
@@ -88,7 +88,7 @@ def _flat(square: Sequence[Sequence[V]]) -> list[V]:
 # --- filters ------------------------------------------------------------------------------------
 
 
-def transform_filter(f: Function, tile: Tile, packed: V, target: V, numbers: Phase) -> None:
+def transform_filter(f: Function, tile: ProductTile, packed: V, target: V, numbers: Phase) -> None:
     """The packed filters of a matrix tile, [channels, taps, outputs], transformed: [points,
     channels, outputs].
     """
@@ -118,7 +118,7 @@ def transform_filter(f: Function, tile: Tile, packed: V, target: V, numbers: Pha
 
 def _transform_kernel(
     f: Function,
-    tile: Tile,
+    tile: ProductTile,
     pointers: tuple[V, V],
     places: Sequence[Sequence[V]],
     channel: V,
@@ -145,7 +145,7 @@ def _transform_kernel(
 
 
 def transform_windows(
-    f: Function, tile: Tile, pointers: tuple[V, V, V], columns: V, count: V
+    f: Function, tile: ProductTile, pointers: tuple[V, V, V], columns: V, count: V
 ) -> None:
     """2x2 windows of `count` tiles, transformed: [points, tiles, outputs]. The pointers are those
     of a table with four distances in bytes for each tile, of lines of outputs, and of the target;
@@ -157,7 +157,7 @@ def transform_windows(
         f.call(_windows_function(f, tile, 2), VOID, [*pointers, count])
 
 
-def _windows_function(f: Function, tile: Tile, width: int) -> str:
+def _windows_function(f: Function, tile: ProductTile, width: int) -> str:
     parameters = [*[(x, PTR) for x in ("table", "lines", "target")], ("count", I64)]
 
     def build(g: Function) -> None:
@@ -227,7 +227,12 @@ def outputs_of(
 
 
 def transform_sums(
-    f: Function, tile: Tile, sums: V, outputs: Outputs, strip: tuple[V, V], block: tuple[V, V]
+    f: Function,
+    tile: ProductTile,
+    sums: V,
+    outputs: Outputs,
+    strip: tuple[V, V],
+    block: tuple[V, V],
 ) -> None:
     """The sums of a strip of tiles, [points, outputs, tiles], at their places: for a block of
     outputs, which are given like tiles by the first and by how many there are.
@@ -249,7 +254,7 @@ def transform_sums(
 class _Sums:
     """A strip under emission."""
 
-    def __init__(self, f: Function, tile: Tile) -> None:
+    def __init__(self, f: Function, tile: ProductTile) -> None:
         self.f: Final = f
         self.tile: Final = tile
         self.sums, self.result, self.flag = f.arguments[:3]
