@@ -302,7 +302,7 @@ def product(sizes: Iterable[Size]) -> Size:
 
 def symbols(size: Size) -> set[Symbol]:
     """All symbols in a size, those inside quotients and maxima too."""
-    found: set[Symbol] = set()
+    result: set[Symbol] = set()
     stack: list[Size] = [size]
     while stack:
         item = stack.pop()
@@ -312,12 +312,12 @@ def symbols(size: Size) -> set[Symbol]:
             for atom, _ in monomial:
                 match atom:
                     case Symbol():
-                        found.add(atom)
+                        result.add(atom)
                     case Quotient():
                         stack += (atom.numerator, atom.denominator)
                     case Maximum():
                         stack += (atom.left, atom.right)
-    return found
+    return result
 
 
 def evaluate(size: Size, values: Mapping[str, int]) -> int:

@@ -129,14 +129,14 @@ def dtype(of: object) -> DType:
         return of
     try:
         as_numpy = np.dtype(of)  # type: ignore[call-overload]
-        found = _BY_NUMPY.get(as_numpy.newbyteorder("="))
+        result = _BY_NUMPY.get(as_numpy.newbyteorder("="))
     except (TypeError, ValueError, SyntaxError):  # the last two from descriptions of records
-        found = None
-    if found is None and isinstance(of, str):
-        found = BY_NAME.get(of)
-    if found is None:
+        result = None
+    if result is None and isinstance(of, str):
+        result = BY_NAME.get(of)
+    if result is None:
         raise DTypeError(f"{of!r} is no dtype that arrays can have; known are {', '.join(BY_NAME)}")
-    return found
+    return result
 
 
 def is_supported(of: np.dtype[Any]) -> bool:

@@ -119,8 +119,8 @@ class CompilerError(WeftError, RuntimeError):
 
     def __str__(self) -> str:
         what = "" if self.about is None else f"{self.about} "
-        place = "" if self.location is None else str(self.location)
-        nearest = [f"{what}{place}".rstrip()] if what or place else []
+        location = "" if self.location is None else str(self.location)
+        nearest = [f"{what}{location}".rstrip()] if what or location else []
         advice = "This is a fault in Weft, not in your program: please report it."
         return "\n  ".join([self.message, *nearest, *self.notes, advice])
 

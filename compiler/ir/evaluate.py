@@ -158,5 +158,5 @@ def _concrete(value: Any, sizes: Mapping[str, int]) -> Any:
 
 def _conform(array: Any, type: ArrayType) -> Array:
     """The computed array in the dtype its type rule promised (NumPy may compute wider)."""
-    made: Array = np.asarray(array)
-    return made if made.dtype == type.dtype.numpy else made.astype(type.dtype.numpy)
+    result: Array = np.asarray(array)
+    return result if result.dtype == type.dtype.numpy else result.astype(type.dtype.numpy)

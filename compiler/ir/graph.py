@@ -189,32 +189,32 @@ class Graph:
     @property
     def symbols(self) -> tuple[Symbol, ...]:
         """The symbolic sizes of the parameters, in order of first use."""
-        found: dict[Symbol, None] = {}
+        symbols: dict[Symbol, None] = {}
         for parameter in self.parameters:
             for size in parameter.type.shape:
-                found.update(dict.fromkeys(sorted(dims.symbols(size), key=str)))
-        return tuple(found)
+                symbols.update(dict.fromkeys(sorted(dims.symbols(size), key=str)))
+        return tuple(symbols)
 
     @property
     def defined_symbols(self) -> tuple[Symbol, ...]:
         """The symbolic sizes that ops define while they run, in order."""
-        found: list[Symbol] = []
+        symbols: list[Symbol] = []
         for region in self.regions():
             for op in region.ops:
                 if op.definition.defines is not None:
-                    found.extend(dims.symbols(op.attributes[op.definition.defines]))
-        return tuple(found)
+                    symbols.extend(dims.symbols(op.attributes[op.definition.defines]))
+        return tuple(symbols)
 
     @property
     def constants(self) -> tuple[Constant, ...]:
         """The distinct constants of the graph and its nested regions, in order of first use."""
-        found: dict[int, Constant] = {}
+        constants: dict[int, Constant] = {}
         for region in self.regions():
             used = [operand for op in region.ops for operand in op.operands]
             for value in (*used, *region.results):
                 if isinstance(value, Constant):
-                    found.setdefault(id(value), value)
-        return tuple(found.values())
+                    constants.setdefault(id(value), value)
+        return tuple(constants.values())
 
     def regions(self) -> Iterator[Region]:
         """The outermost region and all nested ones, outer before inner."""

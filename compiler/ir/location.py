@@ -47,8 +47,8 @@ class Location:
         return self._expression
 
     def __str__(self) -> str:
-        place = f"at {self.file}:{self.line}"
-        return f"{place}: {self.expression}" if self.expression else place
+        position = f"at {self.file}:{self.line}"
+        return f"{position}: {self.expression}" if self.expression else position
 
     def __repr__(self) -> str:
         return f"Location({self.file!r}, {self.line}, {self.expression!r})"

@@ -36,11 +36,11 @@ def cut(graph: Graph, kept: Sequence[Op]) -> Graph:
     """These ops of the graph, with parameters for what they read of others; their results are what
     others read, or nobody.
     """
-    made = {result for op in kept for result in op.results}
+    computed = {result for op in kept for result in op.results}
     substitution: dict[Value, Value] = {}
     parameters: dict[Value, Parameter] = {}
     for value in (v for op in kept for v in op.operands):
-        if value not in made and not isinstance(value, Constant) and value not in parameters:
+        if value not in computed and not isinstance(value, Constant) and value not in parameters:
             own = value if isinstance(value, Parameter) else Parameter(value.type)
             parameters[value] = own
             substitution[value] = own
@@ -67,12 +67,12 @@ def _wanted(region: Region, kept: Sequence[Op]) -> list[Value]:
     """What some ops make for others, for the region's results, or for nobody."""
     inside, readers = set(kept), users(region)
     asked = set(region.results)
-    found: list[Value] = []
+    wanted: list[Value] = []
     for result in (result for op in kept for result in op.results):
         reading = readers.get(result, [])
         if result in asked or not reading or not inside.issuperset(reading):
-            found.append(result)
-    return found
+            wanted.append(result)
+    return wanted
 
 
 def keep_results(graph: Graph, numbers: Sequence[int]) -> Graph:
@@ -209,8 +209,8 @@ class _Resizing:
             attributes = {name: self.changed(value) for name, value in op.attributes.items()}
             regions = [self.region(inner) for inner in op.regions]
             operands = [new(operand) for operand in op.operands]
-            made = builder.emit(op.definition, operands, attributes, regions, op.location)
-            substitution.update(zip(op.results, made, strict=True))
+            results = builder.emit(op.definition, operands, attributes, regions, op.location)
+            substitution.update(zip(op.results, results, strict=True))
         return builder.region([new(result) for result in region.results])
 
     def changed(self, value: Any) -> Any:

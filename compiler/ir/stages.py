@@ -99,18 +99,18 @@ class stage:
         title = self.stage.title.format(step=self.step, op=name)
         said = str(error.message if isinstance(error, WeftError) else error).strip()
         what = f"{type(error).__name__}: {said}" if said else type(error).__name__
-        place = op.location if op is not None else None
-        if place is None and isinstance(error, WeftError):
-            place = error.location
+        location = op.location if op is not None else None
+        if location is None and isinstance(error, WeftError):
+            location = error.location
         failed = CompilerError(
             f"{title} failed with {what}",
             stage=self.stage.name,
             step=self.step,
-            location=place,
+            location=location,
             graph=self.graph,
         )
         failed.op = op
-        return failed if op is None else failed.at(place, _described(op))
+        return failed if op is None else failed.at(location, _described(op))
 
 
 def _described(op: Op) -> str:
@@ -129,10 +129,10 @@ def nearest_op(trace: TracebackType | None) -> Op | None:
     import traceback
 
     for frame, _ in reversed(list(traceback.walk_tb(trace))):
-        found = _ops_among(frame.f_locals.values())
-        if found:
-            placed = [op for op in found if op.location is not None]
-            return (placed or found)[0]
+        ops = _ops_among(frame.f_locals.values())
+        if ops:
+            placed = [op for op in ops if op.location is not None]
+            return (placed or ops)[0]
     return None
 
 
@@ -201,5 +201,5 @@ def _place(failure: CompilerError, cause: BaseException | None) -> tuple[str, ..
 
 def _error_line(text: str) -> str:
     """The line of LLVM's message that says what is wrong, without names and numbers."""
-    found = re.search(r"error: (.*)", text)
-    return _VARYING.sub("?", found[1]) if found else ""
+    match = re.search(r"error: (.*)", text)
+    return _VARYING.sub("?", match[1]) if match else ""

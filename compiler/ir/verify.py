@@ -42,8 +42,8 @@ def _verify_region(region: Region) -> None:
 
 def _define(value: Value, defined: set[Value], op: Op | None) -> None:
     if value in defined:
-        place = op.location if op is not None else None
-        raise VerifyError(f"{value!r} is defined twice", location=place)
+        location = op.location if op is not None else None
+        raise VerifyError(f"{value!r} is defined twice", location=location)
     defined.add(value)
 
 

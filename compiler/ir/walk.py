@@ -26,11 +26,11 @@ def walk(graph: Graph) -> Iterator[Op]:
 
 def users(region: Region) -> dict[Value, list[Op]]:
     """For each value of a region, the ops in it that take it, once per op."""
-    found: dict[Value, list[Op]] = {}
+    readers: dict[Value, list[Op]] = {}
     for op in region.ops:
         for operand in dict.fromkeys(op.operands):
-            found.setdefault(operand, []).append(op)
-    return found
+            readers.setdefault(operand, []).append(op)
+    return readers
 
 
 def dependencies(values: Iterable[Value]) -> list[Op]:

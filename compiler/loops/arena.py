@@ -112,11 +112,11 @@ def largest_live_set(buffers: Sequence[Buffer]) -> list[Buffer]:
         return []
     starts = sorted(buffers, key=lambda b: b.first)
     ends = sorted(buffers, key=lambda b: b.last)
-    live = most = place = moment = 0
+    live = most = ended = moment = 0
     for buffer in starts:
-        while ends[place].last < buffer.first:
-            live -= int(aligned(ends[place].bytes))
-            place += 1
+        while ends[ended].last < buffer.first:
+            live -= int(aligned(ends[ended].bytes))
+            ended += 1
         live += int(aligned(buffer.bytes))
         if live > most:
             most, moment = live, buffer.first

@@ -101,16 +101,16 @@ class _Builder:
                     signatures[group] = signed
                     kernels.of_group[group] = self._group(signed, group, built)
         for producer, chain in plan.order.consumers.items():
-            made: list[Value] = list(producer.op.results)
+            row_values: list[Value] = list(producer.op.results)
             for each in chain.nodes:
                 if isinstance(each, FusionGroup):
-                    rows = rows_of(plan.fusion, chain.rows, made, each)
+                    rows = rows_of(plan.fusion, chain.rows, row_values, each)
                     assert rows is not None
                     signed = signatures[each]
                     kernels.in_rows[each] = self._rows(signed, each, rows, built)
-                    made += each.targets
+                    row_values += each.targets
                 else:
-                    made += each.op.results
+                    row_values += each.op.results
         for copy in plan.copies.values():
             kernels.of_copy[copy] = _copy_kernel(copy)
 
@@ -298,10 +298,10 @@ def _dependence(source: Expression, entries: Mapping[Ref, Entry]) -> frozenset[L
         case Ref():
             return entries[source].loops
         case Apply() | Combined():
-            found: frozenset[Loop] = frozenset()
+            loops: frozenset[Loop] = frozenset()
             for operand in source.operands:
-                found |= entries[operand].loops
-            return found
+                loops |= entries[operand].loops
+            return loops
         case Choose() | Position() | Resolved() | Start() | Quotient() | Literal():
             return source.loops
 

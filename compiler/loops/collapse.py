@@ -53,28 +53,28 @@ def _are_joined(position: Index, first: Loop, second: Loop) -> bool:
 
 def _pinned(kernel: Kernel) -> set[Loop]:
     """The loops whose counters are used for more than positions in memory."""
-    found: set[Loop] = set()
+    pinned: set[Loop] = set()
     for entry in kernel.entries.values():
         source = entry.source
         if isinstance(source, Load):
             for guard in source.guards:
-                found |= guard.index.loops
+                pinned |= guard.index.loops
             for _, extra in source.position.extras:
-                found |= extra.loops
+                pinned |= extra.loops
         elif isinstance(source, Position | Quotient):
-            found |= source.index.loops
+            pinned |= source.index.loops
         elif isinstance(source, Choose):
             for guard in source.guards:
-                found |= guard.index.loops
+                pinned |= guard.index.loops
         elif isinstance(source, Reduction) and source.kind.startswith("arg"):
-            found |= set(source.over)
+            pinned |= set(source.over)
     for stage in kernel.stages:
         for write in stage.writes:
             for guard in write.guards:
-                found |= guard.index.loops
+                pinned |= guard.index.loops
             for _, extra in write.position.extras:
-                found |= extra.loops
-    return found
+                pinned |= extra.loops
+    return pinned
 
 
 def _substituted(kernel: Kernel, first: Loop, second: Loop, whole: Loop) -> Kernel:

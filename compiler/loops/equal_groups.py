@@ -84,9 +84,9 @@ class _Signer:
             reads, rest = self._computed(entries[ref])
             parts.append((tuple([ref_key(read) for read in (ref, *reads)]), rest))
         for store in group.stores:
-            place, target = self._place(store.place), store.target
+            place_key, target = self._place(store.place), store.target
             array = self._access(target, store.place, is_written=True)
-            parts.append((ref_key(store.source), array, target.type.dtype, place, store.kind))
+            parts.append((ref_key(store.source), array, target.type.dtype, place_key, store.kind))
         parts.append(tuple([self._arrays(number) for number in range(len(self.accesses))]))
         result.key = tuple(parts)
         return result

@@ -62,7 +62,7 @@ def leaves(result: Result, most: int = 16) -> list[Value] | None:
     """The values that an element is computed from if nothing on the way is stored; None: too
     many.
     """
-    found: dict[Value, None] = {}
+    sources: dict[Value, None] = {}
     seen: set[Value] = set()
     stack: list[Value] = [result]
     while stack:
@@ -75,10 +75,10 @@ def leaves(result: Result, most: int = 16) -> list[Value] | None:
         if isinstance(value, Result) and is_transparent(value.op):
             stack.extend(value.op.operands)
         elif value.type.rank:
-            found[value] = None
-            if len(found) > most:
+            sources[value] = None
+            if len(sources) > most:
                 return None
-    return list(found)
+    return list(sources)
 
 
 def is_transparent(op: Op) -> bool:
@@ -105,7 +105,7 @@ def spread(places: Iterable[Place]) -> int:
             None if not index.terms and not index.extras else index for index in place.indices
         )
         kinds.setdefault(shape, set()).add(place.indices)
-    return max(len(found) for found in kinds.values())
+    return max(len(variants) for variants in kinds.values())
 
 
 def is_repeated(place: Place, group: FusionGroup) -> bool:

@@ -258,10 +258,10 @@ class _Fuser:
         weight = self._weights[result]
         if weight * count > LIMITS.pairwise_cost or count > LIMITS.pairwise_groups:
             return False
-        found = leaves(result)
-        if found is None:
+        sources = leaves(result)
+        if sources is None:
             return False
-        return all(is_far_smaller(leaf.type.size, result.type.size) for leaf in found)
+        return all(is_far_smaller(leaf.type.size, result.type.size) for leaf in sources)
 
     def _inline_everywhere(
         self, op: Op, result: Result, groups: dict[FusionGroup, dict[Place, None]]

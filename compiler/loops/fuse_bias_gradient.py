@@ -43,18 +43,18 @@ def fuse_bias_gradients(graph: Graph) -> Rule:
     partners: dict[Op, Op] = {}
     for region in graph.regions():
         partners |= _partners(region)
-    made: dict[Op, Value] = {}
+    emitted: dict[Op, Value] = {}
 
     def rule(op: Op, replaced: Replaced) -> Sequence[Value] | None:
-        if op in made:
-            return [made.pop(op)]
+        if op in emitted:
+            return [emitted.pop(op)]
         if op not in partners:
             return None
         partner = partners[op]
         product = op if op.definition is dot_general else partner
         axes = {name: product.attributes[name] for name in ("lhs_contract", "rhs_contract")}
         both = dot_general_sums.emit(*[replaced.value(x) for x in product.operands], **axes)
-        own, made[partner] = both if product is op else reversed(both)
+        own, emitted[partner] = both if product is op else reversed(both)
         return [own]
 
     return rule
@@ -62,13 +62,13 @@ def fuse_bias_gradients(graph: Graph) -> Rule:
 
 def _partners(region: Region) -> dict[Op, Op]:
     """Of each pair of a product and a sum the one that comes first, with the other."""
-    place = {op: number for number, op in enumerate(region.ops)}
+    position = {op: number for number, op in enumerate(region.ops)}
     sums = {
         (op.operands[0], frozenset(op.attributes["axes"])): op
         for op in region.ops
         if op.definition is reduce_sum
     }
-    found: dict[Op, Op] = {}
+    partners: dict[Op, Op] = {}
     for op in region.ops if sums else ():
         if not _is_fit(op):
             continue
@@ -76,12 +76,12 @@ def _partners(region: Region) -> dict[Op, Op]:
         total = sums.get(key)
         if total is None:
             continue
-        if place[op] < place[total]:
-            found[op] = sums.pop(key)
-        elif all(_is_there(operand, place, place[total]) for operand in op.operands):
-            found[total] = op
+        if position[op] < position[total]:
+            partners[op] = sums.pop(key)
+        elif all(_is_there(operand, position, position[total]) for operand in op.operands):
+            partners[total] = op
             del sums[key]
-    return found
+    return partners
 
 
 def _is_fit(op: Op) -> bool:

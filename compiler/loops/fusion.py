@@ -84,7 +84,7 @@ def _reads(node: Node) -> Iterator[Value]:
 
 def group_reads(group: FusionGroup) -> Iterator[Value]:
     """The values that a group does not compute itself."""
-    found: dict[Value, None] = {}
+    reads: dict[Value, None] = {}
     for store in group.stores:
         sources = [store.source]
         for index in store.place.indices:
@@ -92,9 +92,9 @@ def group_reads(group: FusionGroup) -> Iterator[Value]:
                 sources.extend(references(extra))
         for ref in sources:
             if ref not in group.entries:
-                found[ref.value] = None
+                reads[ref.value] = None
     for computed in group.entries.values():
         for ref in references(computed):
             if ref not in group.entries:
-                found[ref.value] = None
-    yield from found
+                reads[ref.value] = None
+    yield from reads

@@ -87,7 +87,7 @@ def _outer_product(op: Op, operands: Sequence[Value]) -> Value:
 def _is_made_of_little(matrix: Value) -> bool:
     if not isinstance(matrix, Result) or not maps.has_map(matrix.op):
         return False
-    found = leaves(matrix)
-    return found is not None and all(
-        is_far_smaller(leaf.type.size, matrix.type.size) for leaf in found
+    sources = leaves(matrix)
+    return sources is not None and all(
+        is_far_smaller(leaf.type.size, matrix.type.size) for leaf in sources
     )

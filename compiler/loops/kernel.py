@@ -163,10 +163,10 @@ class Kernel:
     @property
     def inner(self) -> tuple[Loop, ...]:
         """All loops that are not outer ones."""
-        found: dict[Loop, None] = {}
+        loops: dict[Loop, None] = {}
         for stage in self.stages:
-            found.update(dict.fromkeys(stage.loops))
-        return tuple(found)
+            loops.update(dict.fromkeys(stage.loops))
+        return tuple(loops)
 
     @property
     def levels(self) -> int:

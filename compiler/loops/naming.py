@@ -76,15 +76,15 @@ def names_of(program: LoopProgram, values: dict[Value, str]) -> Names:
 
 def plans(program: LoopProgram) -> list[RegionPlan]:
     """The plans of all regions that run, in the order of the graph's text."""
-    found = {plan.region: plan for plan in program.plan.all_regions()}
-    return [found[region] for region in program.graph.regions() if region in found]
+    plan_of = {plan.region: plan for plan in program.plan.all_regions()}
+    return [plan_of[region] for region in program.graph.regions() if region in plan_of]
 
 
 def targets_of_copies(plan: RegionPlan) -> list[Buffer]:
     """The buffers of results that are only copied to: no array is held in them."""
     known = set(plan.buffers)
-    found = [copy.target.storage for copy in plan.copies.values()]
-    return [b for b in dict.fromkeys(found) if isinstance(b, Buffer) and b not in known]
+    targets = [copy.target.storage for copy in plan.copies.values()]
+    return [b for b in dict.fromkeys(targets) if isinstance(b, Buffer) and b not in known]
 
 
 def groups_of(node: Node) -> list[FusionGroup]:
@@ -102,10 +102,10 @@ def loops_of_group(group: FusionGroup) -> list[Loop]:
 
 def loops_of_kernel(kernel: Kernel) -> list[Loop]:
     """All loops that a kernel speaks of, those of the places that it was built from included."""
-    found = [*kernel.outer, *kernel.inner]
+    loops = [*kernel.outer, *kernel.inner]
     for ref, entry in kernel.entries.items():
-        found += [*ref.loops, *entry.loops]
-    return in_order_of_making(found)
+        loops += [*ref.loops, *entry.loops]
+    return in_order_of_making(loops)
 
 
 def in_order_of_making(loops: Iterable[Loop]) -> list[Loop]:
@@ -119,8 +119,8 @@ def _name_nodes(names: Names, fusions: Iterable[Fusion]) -> None:
         names.nodes[node] = f"n{number}"
         for piece, group in enumerate(groups_of(node)):
             names.nodes.setdefault(group, f"n{number}.{piece}")
-            for place, loop in enumerate(loops_of_group(group)):
-                names.loops[loop] = f"i{place}"
+            for index, loop in enumerate(loops_of_group(group)):
+                names.loops[loop] = f"i{index}"
 
 
 def _name_kernels(names: Names, kernels: Kernels) -> None:

@@ -142,7 +142,7 @@ class _Waits:
         What a node frees grows when it becomes the last reader of a value, so it is queued again
         with its new key then, and older entries are passed over.
         """
-        sizes = {value: size for made in self.made.values() for value, size in made.items()}
+        sizes = {value: size for results in self.made.values() for value, size in results.items()}
         readers: dict[Value, list[Node]] = {}
         for node in self.nodes:
             for value in dict.fromkeys(self.read[node]):
@@ -181,7 +181,7 @@ class _Waits:
 
     def peak(self, nodes: Sequence[Node]) -> int:
         """The most bytes alive at once."""
-        sizes = {value: size for made in self.made.values() for value, size in made.items()}
+        sizes = {value: size for results in self.made.values() for value, size in results.items()}
         last = {value: index for index, node in enumerate(nodes) for value in self.read[node]}
         ends: dict[int, list[Value]] = {}
         for value, index in last.items():

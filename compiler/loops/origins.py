@@ -36,8 +36,8 @@ class Origins:
                 value = op.operands[memory.writes.base]
             elif memory.has_branches and (places := self.of_branches(op, op.results.index(value))):
                 value = op.operands[1 + places[0]]
-            elif (place := carried_operand(op, value)) is not None:
-                value = op.operands[place]
+            elif (index := carried_operand(op, value)) is not None:
+                value = op.operands[index]
             else:
                 break
         return value

@@ -71,15 +71,15 @@ def _cost(op: Op) -> float:
             return max(inner)
         length = iteration.steps(op)
         return (LIMITS.unknown_size if length is None else _count(length)) * sum(inner)
-    made = sum([_count(result.type.size) for result in op.results])
+    elements = sum([_count(result.type.size) for result in op.results])
     if op.definition.consumers is not None:
         *_, terms = op.definition.consumers.rows(op)
-        return LIMITS.call + made * _count(terms) * LIMITS.multiply_add
+        return LIMITS.call + elements * _count(terms) * LIMITS.multiply_add
     if Trait.REDUCTION in op.definition.traits:
         return _count(op.operands[0].type.size) * LIMITS.addition
     if maps.has_map(op):
-        return made * own_cost(op) * LIMITS.addition
-    return LIMITS.call + made * LIMITS.routine
+        return elements * own_cost(op) * LIMITS.addition
+    return LIMITS.call + elements * LIMITS.routine
 
 
 def _count(size: Size) -> int:

@@ -106,12 +106,12 @@ class _ProgramReader:
 
     def _by_region(self, read: Callable[[Region], T]) -> dict[Region, T]:
         """What a section has for each region, up to its closing brace."""
-        found: dict[Region, T] = {}
+        by_region: dict[Region, T] = {}
         while not self.reader.accept(r"\}"):
             region = self.names.lookup(r"r\d+", self.regions, "region")
             self.reader.expect(r"\{", "'{'")
-            found[region] = read(region)
-        return found
+            by_region[region] = read(region)
+        return by_region
 
     def _sizes(self) -> tuple[Size, ...]:
         return tuple(self.reader.read_list("(", ")", self.reader.read_size))

@@ -68,8 +68,8 @@ def _build_kernels(program: LoopProgram) -> LoopProgram:
 def _schedule(program: LoopProgram) -> LoopProgram:
     assert program.kernels is not None
     vector_bits, routine_bytes = program.vector_bytes * 8, program.routine_bytes
-    made = schedule(program.plan, program.kernels, vector_bits, routine_bytes=routine_bytes)
-    return replace(program, schedule=made)
+    scheduled = schedule(program.plan, program.kernels, vector_bits, routine_bytes=routine_bytes)
+    return replace(program, schedule=scheduled)
 
 
 COLUMN: Final[tuple[Step, ...]] = (

@@ -114,31 +114,31 @@ class _Planner:
                 self.result_of[held] = number
 
     def run(self) -> None:
-        made = self.made
+        plan = self.made
         for position, node in enumerate(self.nodes):
             for value in self._constants(node):
-                if value not in made.holders:
+                if value not in plan.holders:
                     self._outside("constant", -1, value)
             if isinstance(node, OpaqueNode) and node.op.definition.memory.has_branches:
                 self._plan_switch(node.op, position)
             for target in targets_of(node):
-                if target.type.rank and target not in made.holders:
+                if target.type.rank and target not in plan.holders:
                     self._hold(node, position, target)
-            if isinstance(node, OpaqueNode) and node.op.regions and node.op not in made.controls:
+            if isinstance(node, OpaqueNode) and node.op.regions and node.op not in plan.controls:
                 self._plan_control(node.op, position)
             if needs_row_major(node):
                 assert isinstance(node, OpaqueNode)
                 self._pack_operands(node.op, position)
-        for result in made.region.results:
+        for result in plan.region.results:
             held = self.fusion.resolve(result)
-            if isinstance(held, Constant) and held.type.rank and held not in made.holders:
+            if isinstance(held, Constant) and held.type.rank and held not in plan.holders:
                 self._outside("constant", -1, held)
         self._keep_for_chains()
-        for number, result in enumerate(made.region.results):
+        for number, result in enumerate(plan.region.results):
             if isinstance(result, Parameter) and self.carried.get(result) == number:
-                made.in_place.add(number)  # passed on as it is
+                plan.in_place.add(number)  # passed on as it is
         self._plan_copies()
-        made.bytes = assign_offsets(made.temporaries)
+        plan.bytes = assign_offsets(plan.temporaries)
 
     def _pack_operands(self, op: Op, position: int) -> None:
         """Copies of operands that are not row-major, for ops that take them in no other way."""
@@ -159,26 +159,26 @@ class _Planner:
 
     def _plan_copies(self) -> None:
         """Copies to where a result, an updated array or a loop's carry has to be."""
-        made = self.made
+        plan = self.made
         for node in self.nodes:
             if isinstance(node, PiecewiseNode) and node.base is not None:
-                self._copy_to(("base", node), node.base, made.layout(node.result))
-        for op in made.controls:
+                self._copy_to(("base", node), node.base, plan.layout(node.result))
+        for op in plan.controls:
             _, count, first = carry_of(op)
             for number, operand in enumerate(op.operands[first : first + count]):
                 if operand.type.rank:
-                    home = made.layout(op.results[number]).storage
+                    home = plan.layout(op.results[number]).storage
                     target = Layout(home, 0, row_major(operand.type.shape))
                     self._copy_to(("carry", op, number), operand, target)
-        for number, result in enumerate(made.region.results):
-            if not result.type.rank or number in made.in_place:
+        for number, result in enumerate(plan.region.results):
+            if not result.type.rank or number in plan.in_place:
                 continue
-            buffer = made.holders.get(self.fusion.resolve(result))
+            buffer = plan.holders.get(self.fusion.resolve(result))
             if buffer is not None and buffer.kind == "result" and buffer.number == number:
                 continue
             buffer = Buffer("result", number, bytes_of(result), 0, len(self.nodes), result)
             target = Layout(buffer, 0, row_major(result.type.shape))
-            made.copies["result", number] = Copy(result, made.layout(result), target)
+            plan.copies["result", number] = Copy(result, plan.layout(result), target)
 
     def _copy_to(self, purpose: Purpose, value: Value, target: Layout) -> None:
         source = self.made.layout(value)
@@ -234,7 +234,7 @@ class _Planner:
     # --- one array ---
 
     def _hold(self, node: Node, position: int, target: Value) -> None:
-        made = self.made
+        plan = self.made
         if target in self.placed:
             self._give(target, self.placed[target])
             return
@@ -247,7 +247,7 @@ class _Planner:
         elif number is not None:
             paired = [b for b in dying if self._is_carried_to(b, number)]
             if paired:
-                made.in_place.add(number)
+                plan.in_place.add(number)
                 self._give(target, paired[0])
                 return
             buffer = Buffer("result", number, bytes_of(target), position, end, target)
@@ -258,7 +258,7 @@ class _Planner:
         else:
             kind = "late" if self._is_late(bytes_of(target)) else "temporary"
             buffer = Buffer(kind, -1, bytes_of(target), position, end, target)
-        made.buffers.append(buffer)
+        plan.buffers.append(buffer)
         self._give(target, buffer)
 
     def _result_of_follower(self, node: Node, position: int, target: Value) -> Buffer | None:
@@ -269,16 +269,18 @@ class _Planner:
             return None
         if not isinstance(group, FusionGroup):
             return None
-        for made in group.targets:
-            number = self.result_of.get(made)
+        for written in group.targets:
+            number = self.result_of.get(written)
             is_free = number is not None and number not in self.carried.values()
-            if not is_free or bytes_of(made) != bytes_of(target):
+            if not is_free or bytes_of(written) != bytes_of(target):
                 continue
-            if _may_overwrite(self.fusion, group, target, made):
+            if _may_overwrite(self.fusion, group, target, written):
                 assert number is not None
                 end = len(self.nodes)
-                self.placed[made] = Buffer("result", number, bytes_of(made), position, end, made)
-                return self.placed[made]
+                self.placed[written] = Buffer(
+                    "result", number, bytes_of(written), position, end, written
+                )
+                return self.placed[written]
         return None
 
     def _is_carried_to(self, buffer: Buffer, number: int) -> bool:
@@ -293,7 +295,7 @@ class _Planner:
         """The buffers that a node reads last and may write its result over."""
         if isinstance(node, OpaqueNode):
             return self._carried_over(node.op, position, target)
-        found = []
+        buffers = []
         candidates = dict.fromkeys(self.fusion.resolve(value) for value in self.fusion.reads(node))
         for value in candidates:
             buffer = self.made.holders.get(value)
@@ -307,15 +309,15 @@ class _Planner:
             if self.last.get(value, -1) != position or self._lives_on(buffer, value, position):
                 continue
             if _may_overwrite(self.fusion, node, value, target):
-                found.append(buffer)
-        return found
+                buffers.append(buffer)
+        return buffers
 
     def _carried_over(self, op: Op, position: int, target: Value) -> list[Buffer]:
         """The buffer that a loop begins with, for what it carries from there on."""
-        place = carried_operand(op, target)
-        if place is None:
+        index = carried_operand(op, target)
+        if index is None:
             return []
-        operand = op.operands[place]
+        operand = op.operands[index]
         buffer = self.made.holders.get(operand)
         if buffer is None or operand.type != target.type:
             return []
@@ -353,12 +355,12 @@ class _Planner:
         """
         shared = self._overwritten(op, position)
         while True:
-            carried = {number: place for number, (place, _) in shared.items()}
+            carried = {number: index for number, (index, _) in shared.items()}
             bodies = tuple(self.context.plan(region, carried) for region in op.regions)
             refused = [n for n in shared if any(n not in body.in_place for body in bodies)]
             if not refused:
                 break
-            shared = {n: found for n, found in shared.items() if n not in refused}
+            shared = {n: entry for n, entry in shared.items() if n not in refused}
         for number, (_, buffer) in shared.items():
             result = op.results[number]
             self._give(result, buffer)
@@ -369,19 +371,19 @@ class _Planner:
 
     def _overwritten(self, op: Op, position: int) -> dict[int, tuple[int, Buffer]]:
         """Results of branches that may take the place of an operand: which, and its memory."""
-        found: dict[int, tuple[int, Buffer]] = {}
+        shared: dict[int, tuple[int, Buffer]] = {}
         taken: set[Buffer] = set()
         for number, result in enumerate(op.results):
-            for place in self.context.origins.of_branches(op, number) if result.type.rank else ():
-                operand = op.operands[1 + place]
+            for index in self.context.origins.of_branches(op, number) if result.type.rank else ():
+                operand = op.operands[1 + index]
                 buffer = self.made.holders.get(operand)
                 if operand.type != result.type or buffer is None or buffer in taken:
                     continue
                 if self._is_free(operand, buffer, position, op) and self._fits(result, buffer):
-                    found[number] = place, buffer
+                    shared[number] = index, buffer
                     taken.add(buffer)
                     break
-        return found
+        return shared
 
     def _is_free(self, value: Value, buffer: Buffer, position: int, op: Op) -> bool:
         """Whether an operand is read here for the last time, and only as this one."""
@@ -428,12 +430,12 @@ class _Planner:
         frame: Size = 0
         for each in bodies if steps_at_once(op) is None else ():  # threads have frames of their own
             frame = dims.maximum(frame, each.bytes)
-        made = ControlPlan(bodies, carry_of(op)[1], spare, offset, offset + frame)
-        if made.bytes != 0:
-            kind = "late" if self._is_late(made.bytes) else "temporary"
-            made.buffer = Buffer(kind, -1, made.bytes, position, position, op.results[0])
-            self.made.buffers.append(made.buffer)
-        self.made.controls[op] = made
+        control = ControlPlan(bodies, carry_of(op)[1], spare, offset, offset + frame)
+        if control.bytes != 0:
+            kind = "late" if self._is_late(control.bytes) else "temporary"
+            control.buffer = Buffer(kind, -1, control.bytes, position, position, op.results[0])
+            self.made.buffers.append(control.buffer)
+        self.made.controls[op] = control
 
 
 def _leaves_alone(fusion: Fusion, node: PiecewiseNode, group: FusionGroup, value: Value) -> bool:
@@ -471,9 +473,10 @@ def _may_overwrite(fusion: Fusion, node: Node, value: Value, target: Value) -> b
     stores = [store for store in node.stores if store.target is target]
     if len(stores) != 1 or stores[0].place.guards:
         return False
-    place = total(stores[0].place.indices, row_major(target.type.shape))
+    store_index = total(stores[0].place.indices, row_major(target.type.shape))
     return all(
-        not ref.place.guards and total(ref.place.indices, row_major(ref.value.type.shape)) == place
+        not ref.place.guards
+        and total(ref.place.indices, row_major(ref.value.type.shape)) == store_index
         for ref in fusion.leaves(node)
         if fusion.resolve(ref.value) is value
     )

@@ -44,10 +44,10 @@ def prepack_weights(op: Op, replaced: Replaced) -> Sequence[Value] | None:
     turned = _turned(body, set(body.parameters[:count]))
     if not turned:
         return None
-    given = [replaced.value(operand) for operand in op.operands]
-    place = {parameter: number for number, parameter in enumerate(body.parameters)}
-    added = [transpose(given[place[weight]], permutation=(1, 0)) for weight in turned]
-    operands = [*given[:count], *added, *given[count:]]
+    current = [replaced.value(operand) for operand in op.operands]
+    position = {parameter: number for number, parameter in enumerate(body.parameters)}
+    added = [transpose(current[position[weight]], permutation=(1, 0)) for weight in turned]
+    operands = [*current[:count], *added, *current[count:]]
     attributes = {**op.attributes, "n_consts": count + len(added)}
     return scan.emit(*operands, regions=(_rebuilt(body, count, turned),), **attributes)
 
@@ -58,13 +58,13 @@ def _is_long(length: Size) -> bool:
 
 def _turned(body: Region, constants: set[Value]) -> list[Parameter]:
     """The constants that products of few rows sum up along their last axis."""
-    found: dict[Parameter, None] = {}
+    weights: dict[Parameter, None] = {}
     for op in body.ops:
         if _wants_turned(op, constants):
             weight = op.operands[1]
             assert isinstance(weight, Parameter)
-            found[weight] = None
-    return list(found)
+            weights[weight] = None
+    return list(weights)
 
 
 def _wants_turned(op: Op, constants: set[Value]) -> bool:
@@ -83,8 +83,8 @@ def _rebuilt(body: Region, count: int, turned: Sequence[Parameter]) -> Region:
     for number, parameter in enumerate(body.parameters):
         if number == count:
             added = _parameters(builder, turned)
-        made = builder.parameter(parameter.type, parameter.name)
-        rewriter.substitution[parameter] = made
+        new_parameter = builder.parameter(parameter.type, parameter.name)
+        rewriter.substitution[parameter] = new_parameter
     if not added:
         added = _parameters(builder, turned)
     with builder.active():

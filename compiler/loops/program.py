@@ -72,9 +72,9 @@ class LoopProgram:
                 assert self.kernels is not None
                 return f"{len(self.kernels.of_group)} kernels, {len(self.kernels.of_copy)} copies"
             case _:
-                made = self.scheduled
-                kernels = f"{len(made.cases)} distinct kernels, {len(made.inlined)} in line"
-                return f"{kernels}, workspace of {made.workspace_bytes} bytes"
+                schedule = self.scheduled
+                kernels = f"{len(schedule.cases)} distinct kernels, {len(schedule.inlined)} in line"
+                return f"{kernels}, workspace of {schedule.workspace_bytes} bytes"
 
     def text(self, *, locations: bool = False, embed_constants: bool = False) -> str:
         """The program as text, as far as it is made, which `parse_program` reads back.

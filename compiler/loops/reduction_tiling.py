@@ -137,12 +137,12 @@ def _in_memory_order(
 def _largest_load(kernel: Kernel, stage: Stage) -> Load | None:
     """What is read at a place of its own in every step."""
     loops = {loop for loop in (*kernel.outer, *stage.loops) if loop.size != 1}
-    found = [
+    loads = [
         entry.source
         for entry in kernel.entries.values()
         if isinstance(entry.source, Load) and not entry.source.position.extras
     ]
-    whole = [load for load in found if {loop for loop, _ in load.position.terms} >= loops]
+    whole = [load for load in loads if {loop for loop, _ in load.position.terms} >= loops]
     return max(whole, key=lambda load: load.dtype.itemsize, default=None)
 
 
@@ -152,16 +152,16 @@ def _by_stride(load: Load, loops: Sequence[Loop]) -> list[Loop] | None:
     """
     ordered: list[Loop] = []
     for loop in loops:
-        stride, place = _distance(load, loop), len(ordered)
-        while place:
-            room = _distance(load, ordered[place - 1]) - stride
+        stride, position = _distance(load, loop), len(ordered)
+        while position:
+            room = _distance(load, ordered[position - 1]) - stride
             least, most = dims.lower(room), dims.upper(room)
             if least is not None and least >= 0:
                 break
             if most is None or most > 0:
                 return None
-            place -= 1
-        ordered.insert(place, loop)
+            position -= 1
+        ordered.insert(position, loop)
     return ordered
 
 

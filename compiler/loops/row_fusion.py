@@ -78,19 +78,19 @@ def rows_of(
     chosen = _prefix(outer, rows)
     if chosen is None or group.in_order or group.is_piece:
         return None
-    found = False
+    reads_row = False
     for ref in fusion.leaves(group):
         value = fusion.resolve(ref.value)
         if value not in made:
             continue
         columns = _columns(value.type.shape, rows)
-        place = total(ref.place.indices, row_major(ref.value.type.shape))
+        index = total(ref.place.indices, row_major(ref.value.type.shape))
         if not value.type.rank or ref.place.guards or columns is None:
             return None
-        if not _lies_in_row(place, chosen, columns):
+        if not _lies_in_row(index, chosen, columns):
             return None
-        found = True
-    return chosen if found else None
+        reads_row = True
+    return chosen if reads_row else None
 
 
 def _prefix(loops: tuple[Loop, ...], rows: Size) -> tuple[Loop, ...] | None:
@@ -190,17 +190,19 @@ class _Pairing:
         """The nodes that consume a product, moved right behind it."""
         parts = self._parts(product.op)
         rows = contract_of(product.op).rows(product.op)[0] * parts
-        made: list[Value] = list(product.op.results[:1])
+        row_values: list[Value] = list(product.op.results[:1])
         chain: list[Following] = [product]
         # Further results are complete only when all rows are.
         late = [user for v in product.op.results[1:] for user in self.readers.get(v, [])]
         while len(chain) <= LIMITS.chain:
-            found = self._next(chain, rows, made, late)
-            if found is None:
+            consumer = self._next(chain, rows, row_values, late)
+            if consumer is None:
                 break
-            chain.append(found)
-            self.taken.add(found)
-            made += found.targets if isinstance(found, FusionGroup) else found.op.results
+            chain.append(consumer)
+            self.taken.add(consumer)
+            row_values += (
+                consumer.targets if isinstance(consumer, FusionGroup) else consumer.op.results
+            )
         return ConsumerChain(rows, parts, chain[1:])
 
     def _parts(self, op: Op) -> int:
@@ -209,12 +211,12 @@ class _Pairing:
         lines = 1 if contract.parts is None else contract.parts(op)
         if lines == 1:
             return 1
-        made, planes = list(op.results), contract.rows(op)[0]
+        results, planes = list(op.results), contract.rows(op)[0]
         users = [
             user for user in self.readers.get(op.results[0], []) if isinstance(user, FusionGroup)
         ]
-        whole = [user for user in users if self._goes_by_rows(user, planes, made)]
-        fits = all(self._goes_by_rows(user, planes * lines, made) for user in whole)
+        whole = [user for user in users if self._goes_by_rows(user, planes, results)]
+        fits = all(self._goes_by_rows(user, planes * lines, results) for user in whole)
         return lines if whole and fits else 1
 
     def _next(

@@ -84,10 +84,10 @@ class ReductionIndex:
         very many the latest, in the order they were added.
         """
         self._refresh(kind)
-        found: dict[FusionGroup, None] = {}
+        groups: dict[FusionGroup, None] = {}
         for signature in self._costly(made_of([body]), loops):
-            found.update(self._users.get((kind, signature), {}))
-        return sorted(found, key=self._number.__getitem__)[-MOST_CANDIDATES:]
+            groups.update(self._users.get((kind, signature), {}))
+        return sorted(groups, key=self._number.__getitem__)[-MOST_CANDIDATES:]
 
     def _costly(self, refs: Iterable[Ref], loops: Sequence[Loop]) -> set[Hashable]:
         numbers = {loop: number for number, loop in enumerate(loops)}

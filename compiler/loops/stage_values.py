@@ -58,11 +58,11 @@ def reads(entry: Entry) -> list[Ref]:
     """The entries that an entry is computed from; none for a reduction, which its stage makes."""
     source = entry.source
     if isinstance(source, Load):
-        found = [read for _, extra in source.position.extras for read in references(extra)]
+        entries = [read for _, extra in source.position.extras for read in references(extra)]
         for guard in source.guards:
             for _, extra in guard.index.extras:
-                found.extend(references(extra))
-        return found
+                entries.extend(references(extra))
+        return entries
     if isinstance(source, Reduction | Argument):
         return []
     return list(references(source))

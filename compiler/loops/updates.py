@@ -50,9 +50,9 @@ def update_of(op: Op, is_read: Callable[[Value], bool]) -> Update | None:
         return None
     kind = "set" if writes.combine is None else str(op.attributes[writes.combine])
     base = None if writes.base is None else op.operands[writes.base]
-    made = Update(tuple(writes.pieces(op)), base, kind, writes.may_meet)
-    inner = _inner(made, is_read) if kind == "set" and not made.meet else None
-    return made if inner is None else _composed(made, inner)
+    update = Update(tuple(writes.pieces(op)), base, kind, writes.may_meet)
+    inner = _inner(update, is_read) if kind == "set" and not update.meet else None
+    return update if inner is None else _composed(update, inner)
 
 
 def _inner(outer: Update, is_read: Callable[[Value], bool]) -> Update | None:
@@ -93,12 +93,12 @@ def _array_place(ref: Ref) -> Ref:
 
 def first_updates(region: Region) -> dict[Value, int]:
     """Which arrays updates begin with, and the place of the first update of each in the program."""
-    found: dict[Value, int] = {}
+    positions: dict[Value, int] = {}
     for position, op in enumerate(region.ops):
         writes = op.definition.memory.writes
         if writes is not None and writes.base is not None:
-            found.setdefault(op.operands[writes.base], position)
-    return found
+            positions.setdefault(op.operands[writes.base], position)
+    return positions
 
 
 def is_small_part(result: Result, array: Value) -> bool:

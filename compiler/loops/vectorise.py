@@ -177,10 +177,10 @@ def _widest(kernel: Kernel) -> int:
     def bits(dtype: DType) -> int:
         return dtype.bits // 2 if dtype.is_complex else dtype.bits
 
-    found = [bits(entry.ref.value.type.dtype) for entry in kernel.entries.values() if entry.loops]
+    widths = [bits(entry.ref.value.type.dtype) for entry in kernel.entries.values() if entry.loops]
     for stage in kernel.stages:
-        found += [bits(write.dtype) for write in stage.writes]
-    return max(found, default=64)
+        widths += [bits(write.dtype) for write in stage.writes]
+    return max(widths, default=64)
 
 
 def _best_outer(kernel: Kernel, lanes: int) -> tuple[Loop, float] | None:
@@ -189,8 +189,8 @@ def _best_outer(kernel: Kernel, lanes: int) -> tuple[Loop, float] | None:
     if kernel.in_order:  # one by one is faster than lanes that write here and there
         writes = [write.position for stage in kernel.stages for write in stage.writes]
         loops = tuple(loop for loop in loops if all(w.factor(loop) == 1 for w in writes))
-    found, cost = _best(loops, kernel, hot, lanes)
-    return None if found is None else (found, cost)
+    best, cost = _best(loops, kernel, hot, lanes)
+    return None if best is None else (best, cost)
 
 
 def _best(

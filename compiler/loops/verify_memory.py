@@ -70,8 +70,8 @@ def _verify_apart(plan: RegionPlan) -> None:
         while temporaries[ends[ended][2]].last < buffer.first:
             del live[bisect_left(live, ends[ended])]
             ended += 1
-        place = bisect_left(live, item)
-        for offset, bytes, number in live[max(place - 1, 0) : place + 1]:
+        position = bisect_left(live, item)
+        for offset, bytes, number in live[max(position - 1, 0) : position + 1]:
             if offset < item[0] + item[1] and item[0] < offset + bytes:
                 raise Fault(
                     "overlaps another buffer while both are alive", buffer, temporaries[number]

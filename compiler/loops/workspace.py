@@ -129,15 +129,15 @@ class _Planner:
         when the program is called: what depends on these is not planned.
         """
         late |= plan.late
-        found: list[Size] = []
+        sizes: list[Size] = []
         for node in plan.nodes:
             if node in self.schedule.by_rows:
                 continue
             bytes = self._node(plan, node, threads, late)
             if _is_known(bytes, late) and bytes != 0:
                 self.workspace[node] = bytes
-                found.append(bytes)
-        return largest(found)
+                sizes.append(bytes)
+        return largest(sizes)
 
     def _node(self, plan: RegionPlan, node: Node, threads: Size, late: frozenset[str]) -> Size:
         match node:

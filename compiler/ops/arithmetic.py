@@ -89,27 +89,27 @@ def _sum_jvp(right: Callable[[Value], Value]) -> JvpRule:
     def jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
         left, other = tangents
         if left is not None and other is not None:
-            made = op.definition(left, other)
+            tangent = op.definition(left, other)
         elif left is not None:
-            made = left
+            tangent = left
         else:
             assert other is not None
-            made = right(other)
-        return helpers.stretch(made, op.results[0].type.shape)
+            tangent = right(other)
+        return helpers.stretch(tangent, op.results[0].type.shape)
 
     return jvp
 
 
 def _add_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
-    given = helpers.only(cotangents)
-    return helpers.operand_cotangents(op, linear, lambda: given, lambda: given)
+    cotangent = helpers.only(cotangents)
+    return helpers.operand_cotangents(op, linear, lambda: cotangent, lambda: cotangent)
 
 
 def _sub_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
-    given = helpers.only(cotangents)
+    cotangent = helpers.only(cotangents)
     narrow = op.operands[1].type.shape
     return helpers.operand_cotangents(
-        op, linear, lambda: given, lambda: neg(helpers.unstretch(given, narrow))
+        op, linear, lambda: cotangent, lambda: neg(helpers.unstretch(cotangent, narrow))
     )
 
 
@@ -125,11 +125,11 @@ def _mul_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
 
 
 def _mul_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
-    given, (x, y) = helpers.only(cotangents), op.operands
+    cotangent, (x, y) = helpers.only(cotangents), op.operands
 
     def times(factor: Value) -> Value:
-        product = mul(given, factor)
-        return product if isinstance(factor, Constant) else helpers.masked_as(given, product)
+        product = mul(cotangent, factor)
+        return product if isinstance(factor, Constant) else helpers.masked_as(cotangent, product)
 
     return helpers.operand_cotangents(op, linear, lambda: times(y), lambda: times(x))
 
@@ -146,10 +146,10 @@ def _div_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
 
 def _div_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
     x, y = op.operands
-    given = helpers.only(cotangents)
-    quotient = div(given, y)
+    cotangent = helpers.only(cotangents)
+    quotient = div(cotangent, y)
     if not isinstance(y, Constant):
-        quotient = helpers.masked_as(given, quotient)
+        quotient = helpers.masked_as(cotangent, quotient)
     return [helpers.unstretch(quotient, x.type.shape), None]
 
 
@@ -333,9 +333,9 @@ def _clamp_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
         lambda: ops.or_(ops.ge(x, high), ops.ge(low, high)),
     )
     total: Maybe = None
-    for tangent, made in zip(tangents, holds, strict=True):
+    for tangent, condition in zip(tangents, holds, strict=True):
         if tangent is not None:
-            term = ops.select(made(), tangent, helpers.number(0, x))
+            term = ops.select(condition(), tangent, helpers.number(0, x))
             total = helpers.accumulate(total, helpers.stretch(term, op.results[0].type.shape))
     return total
 

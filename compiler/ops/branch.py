@@ -61,12 +61,12 @@ def _with_all(
 ) -> Region:
     """A region whose last results stand where `has` says, with zeros where others have one."""
     count = len(region.results) - sum(has)
-    made = iter(region.results[count:])
+    remaining = iter(region.results[count:])
     builder = Builder()
     builder.parameters, builder.ops = list(region.parameters), list(region.ops)
     with builder.active():
         completed = [
-            next(made) if present else zeros(type)
+            next(remaining) if present else zeros(type)
             for present, want, type in zip(has, wanted, types, strict=True)
             if present or want
         ]
@@ -85,9 +85,9 @@ def _jvp(
     wanted = _any([branch.has for branch in derived])
     types = [result.type for result in op.results]
     regions = [_with_all(d.region, d.has, wanted, types) for d in derived]
-    given = present(tangents[1:])
-    made = switch.emit(*op.operands, *given, regions=regions)
-    return made[: len(op.results)], spread(made[len(op.results) :], wanted)
+    present_tangents = present(tangents[1:])
+    results = switch.emit(*op.operands, *present_tangents, regions=regions)
+    return results[: len(op.results)], spread(results[len(op.results) :], wanted)
 
 
 def _linearize(
@@ -112,11 +112,11 @@ def _linearize(
         known.append(builder.region([*branch.known.results[:count], *kept]))
         complete = _with_all(branch.linear, branch.has, wanted, types)
         linear.append(_reading_slots(complete, slots, mine, tangent_types))
-    made = switch.emit(*op.operands, regions=known)
-    residuals = made[count:]
-    given = present(tangents[1:])
-    outputs = switch.emit(op.operands[0], *residuals, *given, regions=linear)
-    return made[:count], spread(outputs, wanted)
+    results = switch.emit(*op.operands, regions=known)
+    residuals = results[count:]
+    present_tangents = present(tangents[1:])
+    outputs = switch.emit(op.operands[0], *residuals, *present_tangents, regions=linear)
+    return results[:count], spread(outputs, wanted)
 
 
 def _share_slots(types: Sequence[Sequence[ArrayType]]) -> tuple[list[ArrayType], list[list[int]]]:
@@ -143,22 +143,24 @@ def _reading_slots(
 ) -> Region:
     builder = Builder()
     parameters = [builder.parameter(type) for type in slots]
-    given = [builder.parameter(type) for type in tangents]
-    results = inline(region, [*[parameters[i] for i in mine], *given], builder)
+    tangent_parameters = [builder.parameter(type) for type in tangents]
+    results = inline(region, [*[parameters[i] for i in mine], *tangent_parameters], builder)
     return builder.region(results)
 
 
 def _transpose(
     op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool], transforms: Transforms
 ) -> Sequence[Maybe]:
-    given = present(cotangents)
+    present_cotangents = present(cotangents)
     derived = [transforms.transpose(region, linear[1:], marks(cotangents)) for region in op.regions]
     wanted = _any([branch.has for branch in derived])
     types = [operand.type for operand in pick(op.operands[1:], linear[1:])]
     regions = [_with_all(d.region, d.has, wanted, types) for d in derived]
     known = pick(op.operands[1:], [not mark for mark in linear[1:]])
-    made = spread(switch.emit(op.operands[0], *known, *given, regions=regions), wanted)
-    remaining = iter(made)
+    operand_cotangents = spread(
+        switch.emit(op.operands[0], *known, *present_cotangents, regions=regions), wanted
+    )
+    remaining = iter(operand_cotangents)
     return [None, *[next(remaining) if mark else None for mark in linear[1:]]]
 
 

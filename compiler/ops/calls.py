@@ -52,8 +52,8 @@ def _jvp(
     op: Op, tangents: Sequence[Maybe], transforms: Transforms
 ) -> tuple[Sequence[Value], Sequence[Maybe]]:
     derived = transforms.jvp(op.regions[0], marks(tangents))
-    made = _again(op, derived.region, [*op.operands, *present(tangents)])
-    return made[: len(op.results)], spread(made[len(op.results) :], derived.has)
+    results = _again(op, derived.region, [*op.operands, *present(tangents)])
+    return results[: len(op.results)], spread(results[len(op.results) :], derived.has)
 
 
 def _transpose(
@@ -61,8 +61,10 @@ def _transpose(
 ) -> Sequence[Maybe]:
     derived = transforms.transpose(op.regions[0], linear, marks(cotangents))
     known = pick(op.operands, [not mark for mark in linear])
-    made = iter(spread(_again(op, derived.region, [*known, *present(cotangents)]), derived.has))
-    return [next(made) if mark else None for mark in linear]
+    operand_cotangents = iter(
+        spread(_again(op, derived.region, [*known, *present(cotangents)]), derived.has)
+    )
+    return [next(operand_cotangents) if mark else None for mark in linear]
 
 
 def _batch(
@@ -75,22 +77,22 @@ def _batch(
 def _linearize_call(
     op: Op, tangents: Sequence[Maybe], transforms: Transforms
 ) -> tuple[Sequence[Value], Sequence[Maybe]]:
-    made = transforms.split(op.regions[0], marks(tangents), [False] * len(op.results))
-    results = _again(op, made.known, op.operands)
+    split = transforms.split(op.regions[0], marks(tangents), [False] * len(op.results))
+    results = _again(op, split.known, op.operands)
     count = len(op.results)
-    outputs = _again(op, made.linear, [*results[count:], *present(tangents)])
-    return results[:count], spread(outputs, made.has)
+    outputs = _again(op, split.linear, [*results[count:], *present(tangents)])
+    return results[:count], spread(outputs, split.has)
 
 
 def _linearize_checkpoint(
     op: Op, tangents: Sequence[Maybe], transforms: Transforms
 ) -> tuple[Sequence[Value], Sequence[Maybe]]:
     """The linear part computes again what it needs, from the operands and what the policy keeps."""
-    made = transforms.recompute(op.regions[0], marks(tangents), lambda inner: _is_kept(op, inner))
-    results = _again(op, made.known, op.operands)
+    split = transforms.recompute(op.regions[0], marks(tangents), lambda inner: _is_kept(op, inner))
+    results = _again(op, split.known, op.operands)
     count = len(op.results)
     operands = [*op.operands, *results[count:], *present(tangents)]
-    return results[:count], spread(_again(op, made.linear, operands), made.has)
+    return results[:count], spread(_again(op, split.linear, operands), split.has)
 
 
 def _is_kept(op: Op, inner: Op) -> bool:
@@ -172,8 +174,8 @@ def _apply_rule(
 ) -> tuple[Sequence[Value], Sequence[Maybe]]:
     """The results by the op itself, so that the rule holds for further derivatives of them too."""
     results = op.definition.emit(*op.operands, regions=op.regions)
-    made = inline_here(op.regions[1], [*op.operands, *results, *_filled(op, tangents)])
-    return results, spread(made, [result.type.dtype.is_inexact for result in results])
+    result_tangents = inline_here(op.regions[1], [*op.operands, *results, *_filled(op, tangents)])
+    return results, spread(result_tangents, [result.type.dtype.is_inexact for result in results])
 
 
 def _cannot_transpose(
@@ -190,10 +192,10 @@ def _batch_custom_jvp(
     inexact = [operand.type.dtype.is_inexact for operand in op.operands]
     out_inexact = [result.type.dtype.is_inexact for result in op.results]
     primal = transforms.batch(op.regions[0], batched, size, everything)
-    given = [*batched, *everything, *pick(batched, inexact)]
-    rule = transforms.batch(op.regions[1], given, size, pick(everything, out_inexact))
-    made = op.definition.emit(*operands, regions=(primal.region, rule.region))
-    return made, everything
+    rule_batched = [*batched, *everything, *pick(batched, inexact)]
+    rule = transforms.batch(op.regions[1], rule_batched, size, pick(everything, out_inexact))
+    results = op.definition.emit(*operands, regions=(primal.region, rule.region))
+    return results, everything
 
 
 custom_jvp = OpDef(
@@ -309,9 +311,9 @@ def _transpose_reverse_rule(
 ) -> Sequence[Maybe]:
     (backward,) = op.regions
     n_residuals = len(backward.parameters) - len(op.results)
-    given = [c or zeros(r.type) for c, r in zip(cotangents, op.results, strict=True)]
-    made = inline_here(backward, [*op.operands[:n_residuals], *given])
-    return [*[None] * n_residuals, *made]
+    result_cotangents = [c or zeros(r.type) for c, r in zip(cotangents, op.results, strict=True)]
+    operand_cotangents = inline_here(backward, [*op.operands[:n_residuals], *result_cotangents])
+    return [*[None] * n_residuals, *operand_cotangents]
 
 
 def _batch_reverse_rule(
@@ -322,8 +324,8 @@ def _batch_reverse_rule(
     region = transforms.batch(backward, everything, size, [True] * len(backward.results)).region
     types = [result.type.with_shape((size, *result.type.shape)) for result in op.results]
     wide = _all_batched(operands, batched, size)
-    made = op.definition.emit(*wide, regions=(region,), results=tuple(types))
-    return made, [True] * len(op.results)
+    results = op.definition.emit(*wide, regions=(region,), results=tuple(types))
+    return results, [True] * len(op.results)
 
 
 reverse_rule = OpDef(

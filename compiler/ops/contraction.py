@@ -105,24 +105,24 @@ def _as_matrices(array: Array, batch: Axes, rows: Axes, columns: Axes) -> Array:
 def _transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
     """The cotangent contracted with the other operand, over the axes that only that one had."""
     side = 0 if linear[0] else 1
-    given, other, of = helpers.only(cotangents), op.operands[1 - side], op.operands[side]
+    cotangent, other, of = helpers.only(cotangents), op.operands[1 - side], op.operands[side]
     contract, batch = _axes(op, side)
     other_contract, other_batch = _axes(op, 1 - side)
     other_free = _other_axes(other.type.rank, other_batch + other_contract)
     n_batch, n_free = len(batch), of.type.rank - len(batch) - len(contract)
     start = n_batch + n_free * (1 - side)  # where the axes of `other` lie in the result
-    if other.type.dtype is not given.type.dtype:
-        other = conversion.cast(other, dtype=given.type.dtype)
-    made = _place(
+    if other.type.dtype is not cotangent.type.dtype:
+        other = conversion.cast(other, dtype=cotangent.type.dtype)
+    operand_cotangent = _place(
         of.type,
-        (given, tuple(range(start, start + len(other_free))), tuple(range(n_batch))),
+        (cotangent, tuple(range(start, start + len(other_free))), tuple(range(n_batch))),
         (other, other_free, other_batch),
         batch + _other_axes(of.type.rank, batch + contract),
         tuple([contract[other_contract.index(axis)] for axis in sorted(other_contract)]),
     )
-    if made.type.dtype is not of.type.dtype:
-        made = conversion.cast(made, dtype=of.type.dtype)
-    return [made, None] if side == 0 else [None, made]
+    if operand_cotangent.type.dtype is not of.type.dtype:
+        operand_cotangent = conversion.cast(operand_cotangent, dtype=of.type.dtype)
+    return [operand_cotangent, None] if side == 0 else [None, operand_cotangent]
 
 
 def _axes(op: Op, side: int) -> tuple[Axes, Axes]:
@@ -177,12 +177,12 @@ def _batched_product(
         for group in ("lhs_batch", "rhs_batch"):
             attributes[group] = (0, *attributes[group])
         return dot_general(*operands, **attributes)
-    made = dot_general(*operands, **attributes)
+    product = dot_general(*operands, **attributes)
     # The free axes of lhs follow the batch axes, those of rhs follow all axes that lhs leaves.
     lhs_left = lhs_rank - len(attributes["lhs_contract"])
-    place = len(attributes["lhs_batch"]) if batched[0] else lhs_left
-    order = [axis for axis in range(made.type.rank) if axis != place]
-    return helpers.transpose(made, [place, *order])
+    batch_axis = len(attributes["lhs_batch"]) if batched[0] else lhs_left
+    order = [axis for axis in range(product.type.rank) if axis != batch_axis]
+    return helpers.transpose(product, [batch_axis, *order])
 
 
 def matrix_shape(op: Op) -> tuple[Size, Size, Size]:
@@ -255,8 +255,8 @@ def _sums_jvp(op: Op, tangents: Sequence[Maybe]) -> list[Maybe]:
 def _sums_batch(
     op: Op, operands: Sequence[Value], batched: Sequence[bool], size: Size
 ) -> tuple[Value, Value]:
-    given = {**op.attributes, "lhs_batch": (), "rhs_batch": ()}
-    product = _batched_product(operands, batched, given, op.operands[0].type.rank)
+    attributes = {**op.attributes, "lhs_batch": (), "rhs_batch": ()}
+    product = _batched_product(operands, batched, attributes, op.operands[0].type.rank)
     axes, rhs = op.attributes["rhs_contract"], operands[1]
     if batched[1]:
         return product, ops.reduce_sum(rhs, axes=helpers.shifted(axes))

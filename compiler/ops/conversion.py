@@ -81,13 +81,13 @@ bitcast = OpDef(
 
 # Transposes of parts keep the pairing Re(cotangent * z) of complex numbers.
 def _real_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
-    given = helpers.only(cotangents)
-    return [complex_(given, helpers.number(0, given))]
+    cotangent = helpers.only(cotangents)
+    return [complex_(cotangent, helpers.number(0, cotangent))]
 
 
 def _imag_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
-    given = helpers.only(cotangents)
-    return [complex_(helpers.number(0, given), ops.neg(given))]
+    cotangent = helpers.only(cotangents)
+    return [complex_(helpers.number(0, cotangent), ops.neg(cotangent))]
 
 
 real = unary(
@@ -136,13 +136,15 @@ def _complex(real: Array, imag: Array) -> Array:
 
 def _complex_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
     zero = helpers.number(0, op.operands[0])
-    made = complex_(*[tangent or zero for tangent in tangents])
-    return helpers.stretch(made, op.results[0].type.shape)
+    result = complex_(*[tangent or zero for tangent in tangents])
+    return helpers.stretch(result, op.results[0].type.shape)
 
 
 def _complex_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
-    given = helpers.only(cotangents)
-    return helpers.operand_cotangents(op, linear, lambda: real(given), lambda: ops.neg(imag(given)))
+    cotangent = helpers.only(cotangents)
+    return helpers.operand_cotangents(
+        op, linear, lambda: real(cotangent), lambda: ops.neg(imag(cotangent))
+    )
 
 
 complex_ = OpDef(

@@ -104,8 +104,12 @@ def _reference(
 
 
 def _transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
-    given = helpers.only(cotangents)
-    return [_lhs_cotangent(op, given), None] if linear[0] else [None, _rhs_cotangent(op, given)]
+    cotangent = helpers.only(cotangents)
+    return (
+        [_lhs_cotangent(op, cotangent), None]
+        if linear[0]
+        else [None, _rhs_cotangent(op, cotangent)]
+    )
 
 
 def _windows(op: Op) -> Windows:
@@ -152,8 +156,8 @@ def _rhs_cotangent(op: Op, given: Value) -> Value:
     split, merged = (count, groups, channels), (channels, groups * count)
     signal = _regroup(lhs, 2, split, (2, 1, 0), merged)
     kernel = _regroup(given, 2, (count, outputs), (1, 0), (outputs, count))
-    made = _slide(signal, kernel, _windows(op).over_taps(lhs.type.shape[2:]), groups)
-    return _regroup(made, 2, (channels, outputs), (1, 0), (outputs, channels))
+    gradient = _slide(signal, kernel, _windows(op).over_taps(lhs.type.shape[2:]), groups)
+    return _regroup(gradient, 2, (channels, outputs), (1, 0), (outputs, channels))
 
 
 def _regroup(
@@ -184,18 +188,18 @@ def _batch(op: Op, operands: Sequence[Value], batched: Sequence[bool], size: Siz
     channels, groups = op.operands[0].type.shape[1], attributes.pop("groups")
     if not batched[1]:
         merged = helpers.reshape(lhs, (size * count, *lhs.type.shape[2:]))
-        made = convolution(merged, rhs, groups=groups, **attributes)
-        return helpers.reshape(made, (size, *op.result.type.shape))
+        convolved = convolution(merged, rhs, groups=groups, **attributes)
+        return helpers.reshape(convolved, (size, *op.result.type.shape))
     if not batched[0]:
         per_group = outputs // groups
         kernels = _regroup(rhs, 2, (size, groups, per_group), (1, 0, 2), (size * outputs,))
-        made = convolution(lhs, kernels, groups=groups, **attributes)
+        convolved = convolution(lhs, kernels, groups=groups, **attributes)
         parts = (count, groups, size, per_group)
-        return _regroup(made, 2, parts, (2, 0, 1, 3), (size, count, outputs))
+        return _regroup(convolved, 2, parts, (2, 0, 1, 3), (size, count, outputs))
     merged = _regroup(lhs, 3, (size, count, channels), (1, 0, 2), (count, size * channels))
     kernels = helpers.reshape(rhs, (size * outputs, *rhs.type.shape[2:]))
-    made = convolution(merged, kernels, groups=size * groups, **attributes)
-    return _regroup(made, 2, (count, size, outputs), (1, 0, 2), (size, count, outputs))
+    convolved = convolution(merged, kernels, groups=size * groups, **attributes)
+    return _regroup(convolved, 2, (count, size, outputs), (1, 0, 2), (size, count, outputs))
 
 
 convolution = OpDef(

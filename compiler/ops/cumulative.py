@@ -122,8 +122,8 @@ def _recurrence_transpose(
     """The recurrence run back: each cotangent goes on by the factor of the place it comes from."""
     axis, reverse = op.attributes["axis"], not op.attributes["reverse"]
     factor = _previous(op.operands[0], 0, axis, reverse)
-    made = linear_recurrence(factor, helpers.only(cotangents), axis=axis, reverse=reverse)
-    return [None, made]
+    cotangent = linear_recurrence(factor, helpers.only(cotangents), axis=axis, reverse=reverse)
+    return [None, cotangent]
 
 
 def _previous(x: Value, first: float, axis: int, reverse: bool) -> Value:

@@ -89,17 +89,17 @@ def _transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> l
     With n elements in all, irfft sums Re(z exp(i t)) / n over the whole spectrum, so twice over
     frequencies that have a mirror image; rfft is a sum of x exp(-i t) over frequencies given once.
     """
-    given, (x,) = helpers.only(cotangents), op.operands
+    cotangent, (x,) = helpers.only(cotangents), op.operands
     kind, axes = op.attributes["kind"], op.attributes["axes"]
     if kind == "rfft":
-        weights = _weights(given.type, x.type, axes, forward=True)
-        weighted = arithmetic.mul(conversion.conj(given), weights)
+        weights = _weights(cotangent.type, x.type, axes, forward=True)
+        weighted = arithmetic.mul(conversion.conj(cotangent), weights)
         return [fft(weighted, kind="irfft", axes=axes, last=x.type.shape[axes[-1]])]
     if kind == "irfft":
-        spectrum = conversion.conj(fft(given, kind="rfft", axes=axes))
-        weights = _weights(spectrum.type, given.type, axes, forward=False)
+        spectrum = conversion.conj(fft(cotangent, kind="rfft", axes=axes))
+        weights = _weights(spectrum.type, cotangent.type, axes, forward=False)
         return [arithmetic.mul(spectrum, weights)]
-    return [fft(given, kind=kind, axes=axes)]
+    return [fft(cotangent, kind=kind, axes=axes)]
 
 
 def _weights(half: ArrayType, signal: ArrayType, axes: Axes, *, forward: bool) -> Value:

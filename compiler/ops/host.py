@@ -53,12 +53,12 @@ def _as_list(returned: Any, count: int) -> list[Any]:
 
 
 def _checked(array: Any, type: ArrayType, function: HostFunction) -> Array:
-    made: Array = np.asarray(array)
-    if made.shape != type.shape or made.dtype != type.dtype.numpy:
+    value: Array = np.asarray(array)
+    if value.shape != type.shape or value.dtype != type.dtype.numpy:
         raise EvaluationError(
-            f"@{function.name} returned {made.dtype}{list(made.shape)} where {type} was declared"
+            f"@{function.name} returned {value.dtype}{list(value.shape)} where {type} was declared"
         )
-    return made
+    return value
 
 
 def _no_derivative(op: Op, tangents: Sequence[Maybe]) -> Sequence[Maybe]:

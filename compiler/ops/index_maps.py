@@ -100,18 +100,18 @@ def _reshaped(
 
 def _split(flat: Index, sizes: Sequence[Size]) -> list[Index]:
     """A flat index as one per axis: by sorting its terms where that is exact, else by division."""
-    made: list[Index] = []
+    indices: list[Index] = []
     for size in reversed(sizes[1:]):
         if isinstance(size, int) and size == 1:
-            made.append(ZERO)
+            indices.append(ZERO)
             continue
         quotient, rest = _divide(flat, size)
-        made.append(rest)
+        indices.append(rest)
         flat = quotient
     if sizes:
         first = sizes[0]
-        made.append(ZERO if isinstance(first, int) and first == 1 else flat)
-    return made[::-1]
+        indices.append(ZERO if isinstance(first, int) and first == 1 else flat)
+    return indices[::-1]
 
 
 def _divide(flat: Index, size: Size) -> tuple[Index, Index]:
@@ -318,8 +318,8 @@ def scattered_piece(op: Op) -> list[Piece]:
 
     def target(place: Place) -> Place:
         at = Place(place.indices[:rank])
-        found, guards = _indexed_place(op, operand, indices, at, place.indices[rank:])
-        return Place(tuple(found)).guarded(guards)
+        target_indices, guards = _indexed_place(op, operand, indices, at, place.indices[rank:])
+        return Place(tuple(target_indices)).guarded(guards)
 
     return [(updates, target)]
 
@@ -359,10 +359,10 @@ def _indexed_place(
             target.append(at.indices[axis])
         elif axis in positions:
             ref = Ref(positions[axis], at)
-            found = Index((), 0, ((1, Resolved(ref, size, mode, op, axis, at.guards)),))
-            target.append(found)
+            index = Index((), 0, ((1, Resolved(ref, size, mode, op, axis, at.guards)),))
+            target.append(index)
             if mode == "fill":
-                guards.append(Guard(found, 0, size))
+                guards.append(Guard(index, 0, size))
         else:
             target.append(next(rest))
     return target, guards

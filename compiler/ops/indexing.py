@@ -195,9 +195,12 @@ def _require_elements(index: Array, axis: int, size: int) -> None:
 
 def _gather_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
     """What was read from an element adds up there."""
-    given, (operand, *indices) = helpers.only(cotangents), op.operands
+    cotangent, (operand, *indices) = helpers.only(cotangents), op.operands
     zeros = helpers.zeros(operand.type)
-    return [scatter(zeros, given, *indices, kind="add", **op.attributes), *[None] * len(indices)]
+    return [
+        scatter(zeros, cotangent, *indices, kind="add", **op.attributes),
+        *[None] * len(indices),
+    ]
 
 
 def _gather_batch(op: Op, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Value:
@@ -257,18 +260,18 @@ def _scatter_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
 
 
 def _scatter_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
-    given, (_, updates, *indices) = helpers.only(cotangents), op.operands
+    cotangent, (_, updates, *indices) = helpers.only(cotangents), op.operands
     places = {name: op.attributes[name] for name in ("axes", "batch_dims", "mode")}
     is_set = op.attributes["kind"] == "set"
     of_operand = of_updates = None
     if linear[0]:
         # What is overwritten has no influence.
         zeros = helpers.zeros(updates.type)
-        of_operand = scatter(given, zeros, *indices, **op.attributes) if is_set else given
+        of_operand = scatter(cotangent, zeros, *indices, **op.attributes) if is_set else cotangent
     if linear[1]:
-        of_updates = gather(given, *indices, **places)
+        of_updates = gather(cotangent, *indices, **places)
         if is_set:
-            of_updates = duplicates.where_last(of_updates, given.type, indices, **places)
+            of_updates = duplicates.where_last(of_updates, cotangent.type, indices, **places)
     return [of_operand, of_updates, *[None] * len(indices)]
 
 

@@ -328,8 +328,8 @@ def _infer_eig(a: ArrayType) -> tuple[ArrayType, ArrayType]:
 def _reference_eig(a: Array) -> Any:
     # NumPy's results are real where all values are; whether they are depends on the matrix.
     element = np.result_type(a.dtype, np.complex64)
-    found = _nan_where_impossible(lambda part: tuple(np.linalg.eig(part)), a)
-    return _map_parts(lambda part: part.astype(element), found)
+    eigenpairs = _nan_where_impossible(lambda part: tuple(np.linalg.eig(part)), a)
+    return _map_parts(lambda part: part.astype(element), eigenpairs)
 
 
 eig = OpDef(

@@ -216,9 +216,9 @@ def eig_jvp(op: Op, tangents: Sequence[Maybe]) -> list[Maybe]:
 def _turn_of_largest(vectors: Value, tangents: Value) -> Value:
     """i times the rate at which the largest element of each column turns in the complex plane."""
     rank, real = vectors.type.rank, vectors.type.dtype.real
-    place = ops.argmax(ops.abs_(vectors), axis=rank - 2)
-    row = ops.iota(dtype=place.type.dtype, shape=vectors.type.shape, axis=rank - 2)
-    is_largest = ops.eq(row, _per_column(place, vectors.type.shape))
+    largest = ops.argmax(ops.abs_(vectors), axis=rank - 2)
+    row = ops.iota(dtype=largest.type.dtype, shape=vectors.type.shape, axis=rank - 2)
+    is_largest = ops.eq(row, _per_column(largest, vectors.type.shape))
     # The elements beside it are read as 0 / 1.
     length = ops.select(is_largest, ops.real(vectors), constant(1, real))
     turn = _keep(is_largest, ops.div(ops.imag(tangents), length))

@@ -156,19 +156,19 @@ def _select_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
     """The tangent of the chosen side, so that nothing of the other one gets in."""
     (pred, _, _), (_, of_true, of_false), (result,) = op.operands, tangents, op.results
     zero = helpers.number(0, result)
-    made = select(pred, of_true or zero, of_false or zero)
-    return helpers.stretch(made, result.type.shape)
+    tangent = select(pred, of_true or zero, of_false or zero)
+    return helpers.stretch(tangent, result.type.shape)
 
 
 def _select_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
-    given, pred = helpers.only(cotangents), op.operands[0]
-    zero = helpers.number(0, given)
+    cotangent, pred = helpers.only(cotangents), op.operands[0]
+    zero = helpers.number(0, cotangent)
     return helpers.operand_cotangents(
         op,
         linear,
-        lambda: given,
-        lambda: select(pred, given, zero),
-        lambda: select(pred, zero, given),
+        lambda: cotangent,
+        lambda: select(pred, cotangent, zero),
+        lambda: select(pred, zero, cotangent),
     )
 
 

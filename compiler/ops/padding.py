@@ -69,14 +69,14 @@ def pad_reference(
 
 
 def pad_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Maybe]:
-    given, (x, _) = helpers.only(cotangents), op.operands
-    kept = _unpad(given, x.type.shape, **op.attributes) if linear[0] else None
+    cotangent, (x, _) = helpers.only(cotangents), op.operands
+    kept = _unpad(cotangent, x.type.shape, **op.attributes) if linear[0] else None
     added = None
     if linear[1]:
         # By a mask: a difference of two sums would cancel, and make NaN of infinities.
         mask = _padding_mask(x.type.shape, op.attributes)
-        masked = ops.select(mask, given, helpers.number(0, given))
-        added = ops.reduce_sum(masked, axes=tuple(range(given.type.rank)))
+        masked = ops.select(mask, cotangent, helpers.number(0, cotangent))
+        added = ops.reduce_sum(masked, axes=tuple(range(cotangent.type.rank)))
     return [kept, added]
 
 
@@ -116,7 +116,7 @@ def _padding_mask(sizes: Shape, widths: dict[str, Any]) -> Value:
 
 def pad_batch(op: Op, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Value:
     x, value = operands
-    widths = {name: (0, *given) for name, given in op.attributes.items()}
+    widths = {name: (0, *entries) for name, entries in op.attributes.items()}
     if not batched[0]:
         x = helpers.add_leading_axis(x, size)
     if not batched[1]:

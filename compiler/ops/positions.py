@@ -40,7 +40,7 @@ def read_windows(
     moving, whole = _split_axes(sizes, room)
     if not moving:
         return x if has_axis else helpers.add_leading_axis(x, batch)
-    made = ops.gather(
+    windows = ops.gather(
         x,
         *_window_indices(starts, sizes, room, batch, moving),
         axes=[axis + has_axis for axis in moving],
@@ -48,7 +48,7 @@ def read_windows(
         mode="clip",
     )
     order = [*moving, *whole]
-    return helpers.transpose(made, (0, *[1 + order.index(axis) for axis in range(len(order))]))
+    return helpers.transpose(windows, (0, *[1 + order.index(axis) for axis in range(len(order))]))
 
 
 def write_windows(x: Value, update: Value, starts: Sequence[Value]) -> Value:

@@ -54,14 +54,14 @@ class Replay:
         def body(c: list[Parameter], k: list[Parameter], _: list[Parameter]) -> Sequence[Value]:
             step, rest = k[0], k[3 + n_state :]
             top, places, held, state = self._advance(c, step, k[1], k[2], k[3 : 3 + n_state])
-            made = inline_here(self.pull, [*c, *state, *rest[len(sums) :]])
+            pulled = inline_here(self.pull, [*c, *state, *rest[len(sums) :]])
             totals = [
                 arithmetic.add(old, new)
-                for old, new in zip(rest[: len(sums)], made[: len(sums)], strict=True)
+                for old, new in zip(rest[: len(sums)], pulled[: len(sums)], strict=True)
             ]
             before = arithmetic.sub(step, _index(1))
             last = self._drop(before, top, places)
-            return [before, last, places, *held, *totals, *made[len(sums) :]]
+            return [before, last, places, *held, *totals, *pulled[len(sums) :]]
 
         results = self._while(carry, lambda c, k: logic.gt(k[0], _index(0)), body)
         return results[3 + n_state :]
@@ -73,10 +73,14 @@ class Replay:
         body: Callable[[list[Parameter], list[Parameter], list[Parameter]], Sequence[Value]],
         consts: Sequence[Value] | None = None,
     ) -> tuple[Value, ...]:
-        given = self.consts if consts is None else consts
-        condition = make_body(types_of(given), types_of(carry), [], lambda c, k, _: [test(c, k)])
-        region = make_body(types_of(given), types_of(carry), [], body)
-        return self.loop.emit(*given, *carry, regions=(condition, region), n_consts=len(given))
+        loop_consts = self.consts if consts is None else consts
+        condition = make_body(
+            types_of(loop_consts), types_of(carry), [], lambda c, k, _: [test(c, k)]
+        )
+        region = make_body(types_of(loop_consts), types_of(carry), [], body)
+        return self.loop.emit(
+            *loop_consts, *carry, regions=(condition, region), n_consts=len(loop_consts)
+        )
 
     def _count(self) -> Value:
         """The number of steps the loop takes."""
@@ -93,23 +97,23 @@ class Replay:
         self, consts: Sequence[Value], step: Value, top: Value, places: Value, held: Sequence[Value]
     ) -> tuple[Value, Value, list[Value], list[Value]]:
         """Go from the last snapshot to the state before `step`, leaving snapshots on the way."""
-        place = _read(places, top)
+        position = _read(places, top)
         state = [_read(slots, top) for slots in held]
         n_consts, n_held = len(consts), len(held)
         snapshots = places.type.shape[0]
         assert isinstance(snapshots, int)
-        carry = [place, top, places, *held, *state]
+        carry = [position, top, places, *held, *state]
 
         def body(c: list[Parameter], k: list[Parameter], _: list[Parameter]) -> Sequence[Value]:
-            place, top, places = k[:3]
+            position, top, places = k[:3]
             slots, now, end = k[3 : 3 + n_held], k[3 + n_held :], c[n_consts]
             free = arithmetic.sub(_index(snapshots - 1), top)
             is_free = logic.gt(free, _index(0))
-            whole = arithmetic.sub(arithmetic.sub(end, _index(1)), place)
-            part = _split(self.loop, arithmetic.sub(end, place), free)
+            whole = arithmetic.sub(arithmetic.sub(end, _index(1)), position)
+            part = _split(self.loop, arithmetic.sub(end, position), free)
             jump = logic.select(is_free, arithmetic.minimum(part, whole), whole)
             reached = self._steps(c[:n_consts], jump, now)
-            at = arithmetic.add(place, jump)
+            at = arithmetic.add(position, jump)
             last = logic.select(is_free, arithmetic.add(top, _index(1)), top)
             filled = [_write(s, v, last, is_free) for s, v in zip(slots, reached, strict=True)]
             return [at, last, _write(places, at, last, is_free), *filled, *reached]

@@ -63,8 +63,8 @@ def _infer(
     steps = [_step_type(sequence) for sequence in sequences]
     require_parameters(body, (*fixed, *steps), "body")
     if body.result_types[:n_carry] != carry:
-        made = show(body.result_types[:n_carry])
-        raise VerifyError(f"body returns the carry {made} instead of {show(carry)}")
+        returned = show(body.result_types[:n_carry])
+        raise VerifyError(f"body returns the carry {returned} instead of {show(carry)}")
     stacked = [type.with_shape((length, *type.shape)) for type in body.result_types[n_carry:]]
     return (*carry, *stacked)
 
@@ -188,26 +188,31 @@ def _jvp(
     op: Op, tangents: Sequence[Maybe], transforms: Transforms
 ) -> tuple[Sequence[Value], Sequence[Maybe]]:
     (body,) = op.regions
-    primal, given = _parts(op, op.operands), _parts(op, tangents)
+    primal, tangent = _parts(op, op.operands), _parts(op, tangents)
     n_carry = len(primal.carry)
 
     @once_per_marks
     def derive(carry: list[bool]) -> Any:
-        return transforms.jvp(body, [*marks(given.consts), *carry, *marks(given.sequences)])
+        return transforms.jvp(body, [*marks(tangent.consts), *carry, *marks(tangent.sequences)])
 
-    carried = stable_marks(marks(given.carry), lambda carry: derive(carry).has[:n_carry])
+    carried = stable_marks(marks(tangent.carry), lambda carry: derive(carry).has[:n_carry])
     derived = derive(carried)
-    start = pick(_or_zeros(given.carry, types_of(primal.carry)), carried)
-    consts, sequences = present(given.consts), present(given.sequences)
+    start = pick(_or_zeros(tangent.carry, types_of(primal.carry)), carried)
+    consts, sequences = present(tangent.consts), present(tangent.sequences)
 
     def write(c: list[Parameter], k: list[Parameter], x: list[Parameter]) -> Sequence[Value]:
         own = [*c[: len(primal.consts)], *k[:n_carry], *x[: len(primal.sequences)]]
         extra = [*c[len(primal.consts) :], *k[n_carry:], *x[len(primal.sequences) :]]
         results = inline_here(derived.region, [*own, *extra])
         count = len(body.results)
-        made = spread(results[count:], derived.has)
-        carry = pick(_or_zeros(made[:n_carry], types_of(primal.carry)), carried)
-        return [*results[:n_carry], *carry, *results[n_carry:count], *present(made[n_carry:])]
+        result_tangents = spread(results[count:], derived.has)
+        carry = pick(_or_zeros(result_tangents[:n_carry], types_of(primal.carry)), carried)
+        return [
+            *results[:n_carry],
+            *carry,
+            *results[n_carry:count],
+            *present(result_tangents[n_carry:]),
+        ]
 
     new_body = make_body(
         types_of([*primal.consts, *consts]),
@@ -235,36 +240,38 @@ def _linearize(
 ) -> tuple[Sequence[Value], Sequence[Maybe]]:
     """The primal scan, which stacks residuals, and a scan that is linear in the tangents."""
     (body,) = op.regions
-    primal, given = _parts(op, op.operands), _parts(op, tangents)
+    primal, tangent = _parts(op, op.operands), _parts(op, tangents)
     n_carry = len(primal.carry)
 
     @once_per_marks
     def split(carry: list[bool]) -> SplitRegion:
         keep = [*carry, *[False] * (len(op.results) - n_carry)]
-        return transforms.split(body, [*marks(given.consts), *carry, *marks(given.sequences)], keep)
+        return transforms.split(
+            body, [*marks(tangent.consts), *carry, *marks(tangent.sequences)], keep
+        )
 
-    carried = stable_marks(marks(given.carry), lambda carry: split(carry).has[:n_carry])
-    made = split(carried)
-    residuals = sort_residuals(made, body, primal)
+    carried = stable_marks(marks(tangent.carry), lambda carry: split(carry).has[:n_carry])
+    split_body = split(carried)
+    residuals = sort_residuals(split_body, body, primal)
     known = Region(
-        made.known.parameters,
-        made.known.ops,
-        (*made.known.results[: len(body.results)], *residuals.stacked),
+        split_body.known.parameters,
+        split_body.known.ops,
+        (*split_body.known.results[: len(body.results)], *residuals.stacked),
     )
     length, reverse = op.attributes["length"], op.attributes["reverse"]
     results = emit_scan(primal.consts, primal.carry, primal.sequences, known, length, reverse)
     count = len(op.results)
-    start = pick(_or_zeros(given.carry, types_of(primal.carry)), carried)
+    start = pick(_or_zeros(tangent.carry, types_of(primal.carry)), carried)
     outputs = emit_linear_scan(
-        made,
+        split_body,
         residuals,
         results[count:],
-        (present(given.consts), start, present(given.sequences)),
+        (present(tangent.consts), start, present(tangent.sequences)),
         length,
         reverse,
     )
     carry = spread(outputs[: len(start)], carried)
-    return results[:count], [*carry, *spread(outputs[len(start) :], made.has[n_carry:])]
+    return results[:count], [*carry, *spread(outputs[len(start) :], split_body.has[n_carry:])]
 
 
 class Residuals(NamedTuple):
@@ -356,15 +363,15 @@ def _transpose(
     start = _or_zeros(cotangents[:n_carry], types_of(operands.carry))
 
     def write(c: list[Parameter], k: list[Parameter], x: list[Parameter]) -> Sequence[Value]:
-        known_x, given = x[: len(known_sequences)], x[len(known_sequences) :]
-        results = inline_here(derived.region, [*c, *known_x, *k[len(sums) :], *given])
-        made = spread(results, derived.has)
+        known_x, out_cotangents = x[: len(known_sequences)], x[len(known_sequences) :]
+        results = inline_here(derived.region, [*c, *known_x, *k[len(sums) :], *out_cotangents])
+        operand_cotangents = spread(results, derived.has)
         totals = [
             accumulate(old, new)
-            for old, new in zip(k[: len(sums)], present(made[:n_const]), strict=True)
+            for old, new in zip(k[: len(sums)], present(operand_cotangents[:n_const]), strict=True)
         ]
-        carry = _or_zeros(made[n_const : n_const + n_carry], types_of(operands.carry))
-        return [*present(totals), *carry, *present(made[n_const + n_carry :])]
+        carry = _or_zeros(operand_cotangents[n_const : n_const + n_carry], types_of(operands.carry))
+        return [*present(totals), *carry, *present(operand_cotangents[n_const + n_carry :])]
 
     sequences = [*known_sequences, *present(given_outs)]
     new_body = make_body(

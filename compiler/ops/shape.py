@@ -74,10 +74,12 @@ def _broadcast_transpose(
     op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]
 ) -> list[Value]:
     """A sum over each axis that was stretched, new or from size 1."""
-    given, (x,) = helpers.only(cotangents), op.operands
+    cotangent, (x,) = helpers.only(cotangents), op.operands
     source = dict(zip(op.attributes["dims"], x.type.shape, strict=True))
-    stretched = [axis for axis, size in enumerate(given.type.shape) if size != source.get(axis, 1)]
-    total = ops.reduce_sum(given, axes=tuple(stretched)) if stretched else given
+    stretched = [
+        axis for axis, size in enumerate(cotangent.type.shape) if size != source.get(axis, 1)
+    ]
+    total = ops.reduce_sum(cotangent, axes=tuple(stretched)) if stretched else cotangent
     return [helpers.reshape(total, x.type.shape)]
 
 
@@ -226,13 +228,13 @@ def _slice(
 
 def _slice_transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> list[Value]:
     """Zeros around and between the elements that were taken."""
-    given, (x,) = helpers.only(cotangents), op.operands
+    cotangent, (x,) = helpers.only(cotangents), op.operands
     starts, strides = op.attributes["starts"], op.attributes["strides"]
-    axes = zip(x.type.shape, starts, given.type.shape, strides, strict=True)
+    axes = zip(x.type.shape, starts, cotangent.type.shape, strides, strict=True)
     return [
         pad(
-            given,
-            helpers.number(0, given),
+            cotangent,
+            helpers.number(0, cotangent),
             low=starts,
             high=[
                 size - start - padding.spread_size(count, step) for size, start, count, step in axes
@@ -302,8 +304,8 @@ def _dynamic_slice_type(x: ArrayType, *starts: ArrayType, sizes: Shape) -> Array
 def _dynamic_slice_transpose(
     op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]
 ) -> list[Maybe]:
-    given, (x, *starts) = helpers.only(cotangents), op.operands
-    return [dynamic_update_slice(helpers.zeros(x.type), given, *starts), *[None] * len(starts)]
+    cotangent, (x, *starts) = helpers.only(cotangents), op.operands
+    return [dynamic_update_slice(helpers.zeros(x.type), cotangent, *starts), *[None] * len(starts)]
 
 
 def _dynamic_slice_batch(
@@ -347,12 +349,12 @@ def _dynamic_update_slice(x: Array, update: Array, *starts: Array) -> Array:
 def _dynamic_update_slice_transpose(
     op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]
 ) -> list[Maybe]:
-    given, (_, update, *starts) = helpers.only(cotangents), op.operands
+    cotangent, (_, update, *starts) = helpers.only(cotangents), op.operands
     around = inside = None
     if linear[0]:
-        around = dynamic_update_slice(given, helpers.zeros(update.type), *starts)
+        around = dynamic_update_slice(cotangent, helpers.zeros(update.type), *starts)
     if linear[1]:
-        inside = dynamic_slice(given, *starts, sizes=update.type.shape)
+        inside = dynamic_slice(cotangent, *starts, sizes=update.type.shape)
     return [around, inside, *[None] * len(starts)]
 
 
@@ -424,12 +426,12 @@ def _without(operand: ArrayType, axis: int) -> Shape:
 def _concatenate_transpose(
     op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]
 ) -> list[Maybe]:
-    given, axis = helpers.only(cotangents), op.attributes["axis"]
+    cotangent, axis = helpers.only(cotangents), op.attributes["axis"]
     result: list[Maybe] = []
     end: Size = 0
     for operand, mark in zip(op.operands, linear, strict=True):
         start, end = end, end + operand.type.shape[axis]
-        result.append(part(given, axis, start, end) if mark else None)
+        result.append(part(cotangent, axis, start, end) if mark else None)
     return result
 
 

@@ -104,19 +104,19 @@ def _transpose(op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]) -> l
     """For x it is the product with the matrix transposed; for an entry, that of the rows of the
     cotangent and of x which it joins.
     """
-    given, (data, indices, offsets, x) = helpers.only(cotangents), op.operands
+    cotangent, (data, indices, offsets, x) = helpers.only(cotangents), op.operands
     transposed = op.attributes["transposed"]
     of_data = of_x = None
     if linear[0]:
         own = lines(offsets, data.type.shape[0])
         target, source = (indices, own) if transposed else (own, indices)
         pairs = arithmetic.mul(
-            indexing.gather(given, target, axes=(0,)), indexing.gather(x, source, axes=(0,))
+            indexing.gather(cotangent, target, axes=(0,)), indexing.gather(x, source, axes=(0,))
         )
         of_data = reduction.reduce_sum(pairs, axes=tuple(range(1, x.type.rank)))
     if linear[3]:
         of_x = sparse_dot(
-            *(data, indices, offsets, given), transposed=not transposed, size=x.type.shape[0]
+            *(data, indices, offsets, cotangent), transposed=not transposed, size=x.type.shape[0]
         )
     return [of_data, None, None, of_x]
 
@@ -146,8 +146,8 @@ def _batch_columns(op: Op, operands: Sequence[Value], size: Size) -> Value:
     last = x.type.rank - 1
     moved = helpers.transpose(x, (*range(1, last + 1), 0))
     count = columns[0] * size if columns else size
-    made = sparse_dot(*matrix, helpers.reshape(moved, (depth, count)), **op.attributes)
-    spread = helpers.reshape(made, (op.attributes["size"], *columns, size))
+    product = sparse_dot(*matrix, helpers.reshape(moved, (depth, count)), **op.attributes)
+    spread = helpers.reshape(product, (op.attributes["size"], *columns, size))
     return helpers.transpose(spread, (last, *range(last)))
 
 

@@ -72,8 +72,8 @@ def _infer(
     require_parameters(body, operands, "body")
     require_results(condition, (ArrayType(dtypes.bool_),), "condition")
     if body.result_types[: len(carry)] != carry:
-        made = show(body.result_types[: len(carry)])
-        raise VerifyError(f"body returns the carry {made} instead of {show(carry)}")
+        returned = show(body.result_types[: len(carry)])
+        raise VerifyError(f"body returns the carry {returned} instead of {show(carry)}")
     recorded = body.result_types[len(carry) :]
     if recorded and isinstance(trips, int):
         raise VerifyError("body records values per step, so trips must name the number of steps")
@@ -133,26 +133,28 @@ def _jvp(
 ) -> tuple[Sequence[Value], Sequence[Maybe]]:
     """One loop that carries values and tangents."""
     condition, body = op.regions
-    primal, given = _parts(op, op.operands), _parts(op, tangents)
+    primal, tangent = _parts(op, op.operands), _parts(op, tangents)
     n_consts, n_carry = len(primal.consts), len(primal.carry)
     n_recorded = len(body.results) - n_carry
 
     @once_per_marks
     def derive(carry: list[bool]) -> Any:
-        return transforms.jvp(body, [*marks(given.consts), *carry])
+        return transforms.jvp(body, [*marks(tangent.consts), *carry])
 
-    carried = stable_marks(marks(given.carry), lambda carry: derive(carry).has[:n_carry])
+    carried = stable_marks(marks(tangent.carry), lambda carry: derive(carry).has[:n_carry])
     derived = derive(carried)
-    start = [t or zeros(v.type) for t, v in zip(given.carry, primal.carry, strict=True)]
-    consts = [*primal.consts, *present(given.consts)]
+    start = [t or zeros(v.type) for t, v in zip(tangent.carry, primal.carry, strict=True)]
+    consts = [*primal.consts, *present(tangent.consts)]
     carry = [*primal.carry, *pick(start, carried)]
 
     def write(c: list[Parameter], k: list[Parameter], _: list[Parameter]) -> Sequence[Value]:
         own = [*c[:n_consts], *k[:n_carry], *c[n_consts:], *k[n_carry:]]
         results = inline_here(derived.region, own)
-        made = spread(results[len(body.results) :], derived.has)
-        filled = [t or zeros(v.type) for t, v in zip(made[:n_carry], primal.carry, strict=True)]
-        recorded = [*results[n_carry : len(body.results)], *present(made[n_carry:])]
+        result_tangents = spread(results[len(body.results) :], derived.has)
+        filled = [
+            t or zeros(v.type) for t, v in zip(result_tangents[:n_carry], primal.carry, strict=True)
+        ]
+        recorded = [*results[n_carry : len(body.results)], *present(result_tangents[n_carry:])]
         return [*results[:n_carry], *pick(filled, carried), *recorded]
 
     new_body = make_body(types_of(consts), types_of(carry), [], write)
@@ -180,21 +182,21 @@ def _linearize(
             op, tangents, transforms
         )[1]
     condition, body = op.regions
-    primal, given = _parts(op, op.operands), _parts(op, tangents)
+    primal, tangent = _parts(op, op.operands), _parts(op, tangents)
     n_carry, n_results = len(primal.carry), len(op.results)
 
     @once_per_marks
     def split(carry: list[bool]) -> SplitRegion:
         keep = [*carry, *[False] * (n_results - n_carry)]
-        return transforms.split(body, [*marks(given.consts), *carry], keep)
+        return transforms.split(body, [*marks(tangent.consts), *carry], keep)
 
-    carried = stable_marks(marks(given.carry), lambda carry: split(carry).has[:n_carry])
-    made = _only_while_running(split(carried), sum(carried))
-    residuals = sort_residuals(made, body, primal)
+    carried = stable_marks(marks(tangent.carry), lambda carry: split(carry).has[:n_carry])
+    split_body = _only_while_running(split(carried), sum(carried))
+    residuals = sort_residuals(split_body, body, primal)
     known = Region(
-        made.known.parameters,
-        made.known.ops,
-        (*made.known.results[:n_results], *residuals.stacked),
+        split_body.known.parameters,
+        split_body.known.ops,
+        (*split_body.known.results[:n_results], *residuals.stacked),
     )
     named = op.attributes["trips"]
     trips = named if isinstance(named, Dim) else dims.fresh_symbol("trips")
@@ -202,14 +204,19 @@ def _linearize(
         primal.consts, primal.carry, condition, known, {**op.attributes, "trips": trips}
     )
     start = pick(
-        [t or zeros(v.type) for t, v in zip(given.carry, primal.carry, strict=True)], carried
+        [t or zeros(v.type) for t, v in zip(tangent.carry, primal.carry, strict=True)], carried
     )
     outputs = emit_linear_scan(
-        made, residuals, results[n_results:], (present(given.consts), start, []), trips, False
+        split_body,
+        residuals,
+        results[n_results:],
+        (present(tangent.consts), start, []),
+        trips,
+        False,
     )
     return results[:n_results], [
         *spread(outputs[: len(start)], carried),
-        *spread(outputs[len(start) :], made.has[n_carry:]),
+        *spread(outputs[len(start) :], split_body.has[n_carry:]),
     ]
 
 
@@ -223,10 +230,10 @@ def _only_while_running(made: SplitRegion, n_carry: int) -> SplitRegion:
     builder = Builder()
     read = [builder.parameter(p.type) for p in made.linear.parameters[:n_residuals]]
     flag = builder.parameter(ran.type)
-    given = [builder.parameter(p.type) for p in made.linear.parameters[n_residuals:]]
-    before = given[len(given) - n_carry :]
+    tangents = [builder.parameter(p.type) for p in made.linear.parameters[n_residuals:]]
+    before = tangents[len(tangents) - n_carry :]
     with builder.active():
-        masked = [logic.select(flag, value, constant(0, value.type.dtype)) for value in given]
+        masked = [logic.select(flag, value, constant(0, value.type.dtype)) for value in tangents]
         results = inline_here(made.linear, [*read, *masked])
         after = [
             logic.select(flag, new, old) for new, old in zip(results[:n_carry], before, strict=True)
@@ -261,7 +268,7 @@ def _transpose(
         pick(operands.consts, [not mark for mark in is_linear.consts]),
         pick(operands.carry, known),
     )
-    given = [
+    carry_cotangents = [
         cotangent or zeros(value.type)
         for cotangent, value, mark in zip(
             cotangents[:n_carry], operands.carry, in_carry, strict=True
@@ -269,8 +276,10 @@ def _transpose(
         if mark
     ]
     count = snapshots_within(op.attributes["memory"], types_of(pick(operands.carry, known)))
-    made = iter(replay.run([zeros(type) for type in const_types], given, count))
-    return [next(made) if mark else None for mark in (*is_linear.consts, *in_carry)]
+    operand_cotangents = iter(
+        replay.run([zeros(type) for type in const_types], carry_cotangents, count)
+    )
+    return [next(operand_cotangents) if mark else None for mark in (*is_linear.consts, *in_carry)]
 
 
 def _linear_carry(op: Op, is_linear: ScanParts) -> list[bool]:
@@ -301,9 +310,9 @@ def _complete(derived: DerivedRegion, types: Sequence[ArrayType]) -> Region:
     """A transposed region with zeros for the cotangents it lacks."""
     builder = Builder()
     builder.parameters, builder.ops = list(derived.region.parameters), list(derived.region.ops)
-    made = spread(derived.region.results, derived.has)
+    cotangents = spread(derived.region.results, derived.has)
     with builder.active():
-        results = [value or zeros(type) for value, type in zip(made, types, strict=True)]
+        results = [value or zeros(type) for value, type in zip(cotangents, types, strict=True)]
     return builder.region(results)
 
 

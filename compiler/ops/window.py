@@ -86,12 +86,15 @@ class Windows:
         axes = zip(self.window, self.window_dilation, counts, self.strides, strict=True)
         lengths = [(taps - 1) * step + dilated(count, stride) for taps, step, count, stride in axes]
         bases = zip(sizes, self.base_dilation, self.padding, strict=True)
-        given = [(dilated(size, step), low) for size, step, (low, _) in bases]
+        dilated_bases = [(dilated(size, step), low) for size, step, (low, _) in bases]
         return Windows(
             window=counts,
             strides=self.window_dilation,
             padding=tuple(
-                [(low, n - base - low) for n, (base, low) in zip(lengths, given, strict=True)]
+                [
+                    (low, n - base - low)
+                    for n, (base, low) in zip(lengths, dilated_bases, strict=True)
+                ]
             ),
             base_dilation=self.base_dilation,
             window_dilation=self.strides,
@@ -209,8 +212,8 @@ def _reduce_window_jvp(op: Op, tangents: Sequence[Maybe]) -> Maybe:
     numbers = shape.iota(dtype=first.type.dtype, shape=(planes, count), axis=0)
     inside = arithmetic.sub(rows, helpers.scale(numbers, plane))
     moved = helpers.reshape(tangent, (planes, plane))
-    found = indexing.gather(moved, inside, axes=(1,), batch_dims=1, mode="fill")
-    return helpers.reshape(found, first.type.shape)
+    gathered = indexing.gather(moved, inside, axes=(1,), batch_dims=1, mode="fill")
+    return helpers.reshape(gathered, first.type.shape)
 
 
 def _untouched(rank: int, windows: Windows) -> int:
@@ -271,10 +274,10 @@ def _reduce_window_transpose(
     op: Op, cotangents: Sequence[Maybe], linear: Sequence[bool]
 ) -> list[Maybe]:
     """Each element gets the sum of the cotangents of the windows that it lies in."""
-    given, (x,) = helpers.only(cotangents), op.operands
+    cotangent, (x,) = helpers.only(cotangents), op.operands
     _, windows = _split_attributes(op)
     back = Windows(**windows).adjoint(x.type.shape)
-    return [reduce_window(given, kind="sum", **asdict(back))]
+    return [reduce_window(cotangent, kind="sum", **asdict(back))]
 
 
 def _reduce_window_batch(
@@ -288,10 +291,10 @@ def _window_argmax_batch(
     op: Op, operands: Sequence[Value], batched: Sequence[bool], size: Size
 ) -> Value:
     """Indices into the whole batch, brought back to one element of it; padding stays the last."""
-    found = window_argmax(*operands, **_one_more_axis(op.attributes))
+    indices = window_argmax(*operands, **_one_more_axis(op.attributes))
     count = positions.size_value(op.operands[0].type.size)
-    element = shape.iota(dtype=dtypes.i64, shape=found.type.shape, axis=0)
-    inside = arithmetic.sub(found, arithmetic.mul(element, count))
+    element = shape.iota(dtype=dtypes.i64, shape=indices.type.shape, axis=0)
+    inside = arithmetic.sub(indices, arithmetic.mul(element, count))
     return arithmetic.minimum(inside, count)
 
 

@@ -94,13 +94,13 @@ def run_pass(item: Pass, graph: Graph, number: int, before: int) -> tuple[Graph,
     fired: Counter[str] = Counter()
     started = time.perf_counter()
     with nullcontext() if item.is_given else stage(PASS, item.name, graph):
-        made = item.run(graph, fired)
-        if not isinstance(made, Graph):
-            raise ArgumentError(f"the pass {item.name} returned {made!r} instead of a graph")
+        result = item.run(graph, fired)
+        if not isinstance(result, Graph):
+            raise ArgumentError(f"the pass {item.name} returned {result!r} instead of a graph")
     seconds = time.perf_counter() - started
-    changed = made is not graph
-    after = count_ops(made) if changed else before
-    return made, Step(item.name, number, before, after, seconds, changed, dict(fired))
+    changed = result is not graph
+    after = count_ops(result) if changed else before
+    return result, Step(item.name, number, before, after, seconds, changed, dict(fired))
 
 
 def count_ops(graph: Graph) -> int:

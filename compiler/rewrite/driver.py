@@ -62,12 +62,12 @@ class _Index:
         """Those that may fire, in order."""
         makers = tuple([maker_of(operand) for operand in op.operands])
         key = (op.definition, *makers)
-        found = self._fitting.get(key)
-        if found is None:
+        fitting = self._fitting.get(key)
+        if fitting is None:
             known = self.by_root.get(op.definition, ())
-            found = [r for r in known if r.pattern is None or may_match(r.pattern, makers)]
-            self._fitting[key] = found
-        return found
+            fitting = [r for r in known if r.pattern is None or may_match(r.pattern, makers)]
+            self._fitting[key] = fitting
+        return fitting
 
 
 @functools.lru_cache(maxsize=64)

@@ -154,9 +154,9 @@ def _solve(pending: Pending, bindings: Bindings) -> Bindings | None:
                 if all(map(_may_fit, pattern.operands, map(maker_of, o)))
             ]
             for operands in orders[:-1]:
-                found = _solve(_push(pattern.operands, operands, pending), bindings)
-                if found is not None:
-                    return found
+                solution = _solve(_push(pattern.operands, operands, pending), bindings)
+                if solution is not None:
+                    return solution
             if not orders:
                 return None
             pending = _push(pattern.operands, orders[-1], pending)
@@ -221,8 +221,8 @@ def _operands_if_applied(pattern: Application, value: Value) -> tuple[Value, ...
     if len(op.operands) != len(pattern.operands):
         return None
     for name, wanted in pattern.attributes.items():
-        found = op.attributes[name]
-        if not (wanted(found) if callable(wanted) else wanted == found):
+        actual = op.attributes[name]
+        if not (wanted(actual) if callable(wanted) else wanted == actual):
             return None
     return op.operands
 
@@ -241,17 +241,17 @@ def is_same(left: Value, right: Value) -> bool:
 
 def is_literal(value: Value, number: Number) -> bool:
     """Whether all elements of a constant are this number."""
-    found = uniform_value(value)
-    if found is None:
+    uniform = uniform_value(value)
+    if uniform is None:
         return False
     if not value.type.dtype.is_inexact:
-        return bool(found == number)
-    if found != number:
-        return bool(found != found and number != number)
-    if found != 0 or value.type.dtype.is_complex:
+        return bool(uniform == number)
+    if uniform != number:
+        return bool(uniform != uniform and number != number)
+    if uniform != 0 or value.type.dtype.is_complex:
         return True
-    assert isinstance(found, float) and not isinstance(number, complex)
-    return math.copysign(1, found) == math.copysign(1, number)
+    assert isinstance(uniform, float) and not isinstance(number, complex)
+    return math.copysign(1, uniform) == math.copysign(1, number)
 
 
 def uniform_value(value: Value) -> Number | None:
@@ -286,12 +286,12 @@ def _is_uniform(array: np.ndarray[Any, Any]) -> bool:
 
 def placeholders(pattern: Pattern) -> list[Placeholder]:
     """The placeholders of a pattern, each once, in order."""
-    found: dict[str, Placeholder] = {}
+    by_name: dict[str, Placeholder] = {}
     stack = [pattern]
     while stack:
         node = stack.pop()
         if isinstance(node, Placeholder):
-            found.setdefault(node.name, node)
+            by_name.setdefault(node.name, node)
         elif isinstance(node, Application):
             stack.extend(reversed(node.operands))
-    return list(found.values())
+    return list(by_name.values())

@@ -85,11 +85,11 @@ class Rule:
         """What stands for the op's result, stretched to its shape; None if the rule says nothing
         of it.
         """
-        made = self.apply(op)
-        if made is None:
+        result = self.apply(op)
+        if result is None:
             return None
         wanted = op.results[0].type
-        return made if made.type == wanted else helpers.stretch(made, wanted.shape)
+        return result if result.type == wanted else helpers.stretch(result, wanted.shape)
 
     def __repr__(self) -> str:
         return f"<rule {self.name}>"
@@ -124,10 +124,10 @@ def rule(
         bindings = match(root, op)
         if bindings is None:
             return None
-        given = {**bindings, "result": op.results[0]}
-        if check is not None and not check(given):
+        arguments = {**bindings, "result": op.results[0]}
+        if check is not None and not check(arguments):
             return None
-        result: Value | None = build(given)
+        result: Value | None = build(arguments)
         return result
 
     return Rule(name, (root.definition,), apply, exactness, proof, root)

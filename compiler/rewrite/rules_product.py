@@ -37,10 +37,10 @@ def _reduce_transposed(op: Op) -> Value | None:
         return None
     permutation = inner.attributes["permutation"]
     axes = sorted(permutation[axis] for axis in op.attributes["axes"])
-    made = op.definition(inner.operands[0], axes=axes)
+    reduced = op.definition(inner.operands[0], axes=axes)
     left = [permutation[a] for a in range(len(permutation)) if a not in op.attributes["axes"]]
     rank = {axis: index for index, axis in enumerate(sorted(left))}
-    return helpers.transpose(made, [rank[axis] for axis in left])
+    return helpers.transpose(reduced, [rank[axis] for axis in left])
 
 
 def _sort_axes(op: Op) -> Value | None:
@@ -77,10 +77,10 @@ def _transposed_operand(op: Op) -> Value | None:
         used = {axis for group in groups for axis in attributes[group]}
         operands = list(op.operands)
         operands[side] = inner.operands[0]
-        made = dot_general(*operands, **attributes)
+        product = dot_general(*operands, **attributes)
         free = [axis for axis in permutation if axis not in used]
         start = len(op.attributes["lhs_batch"]) if side == 0 else _leading(op)
-        return helpers.transpose(made, _moved(made.type.rank, start, free))
+        return helpers.transpose(product, _moved(product.type.rank, start, free))
     return None
 
 

@@ -79,8 +79,8 @@ def _unstretch_operands(op: Op) -> Value | None:
         operand if source is None else source
         for operand, source in zip(op.operands, sources, strict=True)
     ]
-    made = op.definition(*operands, **op.attributes)
-    return helpers.stretch(made, op.results[0].type.shape)
+    unstretched = op.definition(*operands, **op.attributes)
+    return helpers.stretch(unstretched, op.results[0].type.shape)
 
 
 # --- views --------------------------------------------------------------------------------------

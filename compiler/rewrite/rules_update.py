@@ -41,8 +41,8 @@ def _on_either_side(join: Callable[[Value, Value], Value | None]) -> Callable[[O
         first, second = op.operands
         if first.type != second.type:
             return None
-        made = join(first, second)
-        return join(second, first) if made is None else made
+        joined = join(first, second)
+        return join(second, first) if joined is None else joined
 
     return apply
 
@@ -73,9 +73,9 @@ def _padded(array: Value, part: Value) -> Value | None:
         return None
     limits = [first + size for first, size in zip(low, window.type.shape, strict=True)]
     before = slice_(array, starts=low, limits=limits, strides=[1] * len(low))
-    made = _scattered(before, window)
+    scattered = _scattered(before, window)
     starts = [constant(first, i64) for first in low]
-    return None if made is None else dynamic_update_slice(array, made, *starts)
+    return None if scattered is None else dynamic_update_slice(array, scattered, *starts)
 
 
 def _filled(array: Value, part: Value) -> Value | None:

@@ -29,10 +29,10 @@ def batch_region(
         type = parameter.type
         if mark:
             type = type.with_shape((size, *type.shape))
-        made = builder.parameter(type, parameter.name)
-        rewriter.substitution[parameter] = made
+        new_parameter = builder.parameter(type, parameter.name)
+        rewriter.substitution[parameter] = new_parameter
         if mark:
-            has_axis.add(made)
+            has_axis.add(new_parameter)
     with builder.active():
         for op in region.ops:
             with builder.at(op.location):
@@ -60,17 +60,17 @@ def _batch_op(
         rewriter.replace(op, results)
         has_axis.update(r for r, mark in zip(results, batched, strict=True) if mark)
         return
-    made = _batch_plain(op, operands, marks, size)
-    rewriter.replace(op, made)
-    has_axis.update(made)
+    outputs = _batch_plain(op, operands, marks, size)
+    rewriter.replace(op, outputs)
+    has_axis.update(outputs)
 
 
 def _batch_plain(
     op: Op, operands: Sequence[Value], marks: Sequence[bool], size: Size
 ) -> Sequence[Value]:
     if op.definition.batch is not None:
-        made = op.definition.batch(op, operands, marks, size)
-        return [made] if isinstance(made, Value) else made
+        result = op.definition.batch(op, operands, marks, size)
+        return [result] if isinstance(result, Value) else result
     if op.definition.is_elementwise:
         return op.definition.emit(*align(operands, marks, size), **op.attributes)
     raise TraceError(f"{op.name} has no batching rule", location=op.location)

@@ -58,12 +58,12 @@ def colour_jacobian(pattern: Any, *, forward: bool = True, reverse: bool = True)
     ways = [nothing, *[lengths > cut for cut in _cuts(lengths)], every] if reverse else [nothing]
     bounds = [_least_total(pattern, in_reverse) for in_reverse in ways]
     # Of the ways with the fewest products the first one, colouring only what can be that.
-    found: tuple[int, int] | None = None
+    least: tuple[int, int] | None = None
     for bound, number in sorted(zip(bounds, range(len(ways)), strict=True)):
-        if found is None or (bound, number) < found:
-            made = _colour(pattern, ways[number])
-            if found is None or (made.total, number) < found:
-                found, best = (made.total, number), made
+        if least is None or (bound, number) < least:
+            colouring = _colour(pattern, ways[number])
+            if least is None or (colouring.total, number) < least:
+                least, best = (colouring.total, number), colouring
     return best
 
 
@@ -194,13 +194,13 @@ def colour_symmetric(pattern: Any, *, reverse: bool = False) -> Colouring:
     neighbours = _groups(row_of[is_off], column_of[is_off], size)
     used = np.flatnonzero(np.diff(pattern.indptr)).tolist()
     fullest = sorted(used, key=lambda vertex: -len(neighbours[vertex]))
-    made = [_star(order, neighbours, size) for order in (used, fullest)]
-    if np.diff(pattern.indptr).max(initial=0) < min(count for _, count in made):
-        made.append(_colour_apart(column_of, row_of, pattern.shape))
-    colours, count = min(made, key=lambda result: result[1])
+    colourings = [_star(order, neighbours, size) for order in (used, fullest)]
+    if np.diff(pattern.indptr).max(initial=0) < min(count for _, count in colourings):
+        colourings.append(_colour_apart(column_of, row_of, pattern.shape))
+    colours, count = min(colourings, key=lambda result: result[1])
     # Entries that share row and colour with another are read from their mirror image.
-    place = row_of.astype(np.int64) * max(count, 1) + colours[column_of]
-    _, group, members = np.unique(place, return_inverse=True, return_counts=True)
+    row_and_colour = row_of.astype(np.int64) * max(count, 1) + colours[column_of]
+    _, group, members = np.unique(row_and_colour, return_inverse=True, return_counts=True)
     shared = members[group] > 1
     here = colours[column_of].astype(np.int64) * size + row_of
     mirrored = colours[row_of].astype(np.int64) * size + column_of

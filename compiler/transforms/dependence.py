@@ -264,19 +264,19 @@ def _places(op: Op, facts: Sequence[Fact], sizes: Sizes, part: Sizes) -> tuple[l
     along these, where each element of the part is that an op reads or writes (-1: nowhere).
     """
     first = first_place(op)
-    given = [fact.value for fact in facts[first:]]
+    values = [fact.value for fact in facts[first:]]
     places = [
         np.zeros(shape_of(operand), np.int64) if value is None else value
-        for operand, value in zip(op.operands[first:], given, strict=True)
+        for operand, value in zip(op.operands[first:], values, strict=True)
     ]
     if "axes" in op.attributes:
         named = {name: op.attributes[name] for name in ("axes", "batch_dims", "mode")}
-        unknown = [a for a, value in zip(named["axes"], given, strict=True) if value is None]
+        unknown = [a for a, value in zip(named["axes"], values, strict=True) if value is None]
         numbers = numbered(narrowed(sizes, unknown)) + 1
         index = indexing.gather.reference(numbers, *places, **named)
     else:
         unknown = [
-            axis for axis, value in enumerate(given) if value is None and part[axis] != sizes[axis]
+            axis for axis, value in enumerate(values) if value is None and part[axis] != sizes[axis]
         ]
         numbers = numbered(narrowed(sizes, unknown)) + 1
         index = shape.dynamic_slice.reference(numbers, *places, sizes=narrowed(part, unknown))

@@ -87,30 +87,34 @@ def _vjp(
     region = prune_region(region)
     probe_ops = [_find_probe(region, name) for name in probes]
     rules = _Transforms({})
-    made = linearize(region, marked, rules, probe_ops)
+    linearized = linearize(region, marked, rules, probe_ops)
     builder = Builder()
     builder.parameters = list(region.parameters)
-    builder.ops = list(made.known)
-    given: dict[Value, Value] = {}
+    builder.ops = list(linearized.known)
+    cotangent_of: dict[Value, Value] = {}
     with builder.active():
-        for result, tangent, wanted in zip(region.results, made.outputs, cotangents, strict=True):
+        for result, tangent, wanted in zip(
+            region.results, linearized.outputs, cotangents, strict=True
+        ):
             if not wanted:
                 continue
             cotangent = builder.parameter(result.type)
             if tangent is not None:
-                total = accumulate(given.get(tangent), cotangent)
+                total = accumulate(cotangent_of.get(tangent), cotangent)
                 assert total is not None
-                given[tangent] = total
-        pull_back(made.linear, given, made.inputs, builder, rules)
-        gradients = [given.get(tangent) or zeros(tangent.type) for tangent in made.inputs]
-    return prune_region(builder.region([*made.results, *gradients]))
+                cotangent_of[tangent] = total
+        pull_back(linearized.linear, cotangent_of, linearized.inputs, builder, rules)
+        gradients = [
+            cotangent_of.get(tangent) or zeros(tangent.type) for tangent in linearized.inputs
+        ]
+    return prune_region(builder.region([*linearized.results, *gradients]))
 
 
 def _find_probe(region: Region, name: str) -> Op:
-    found = [op for op in region.ops if op.name == "probe" and op.attributes["name"] == name]
-    if len(found) == 1:
-        return found[0]
-    where = "more than one" if found else "no"
+    probes = [op for op in region.ops if op.name == "probe" and op.attributes["name"] == name]
+    if len(probes) == 1:
+        return probes[0]
+    where = "more than one" if probes else "no"
     raise TraceError(
         f'there is {where} wf.probe("{name}", x) in the function, outside of loops and branches'
     )
@@ -118,16 +122,16 @@ def _find_probe(region: Region, name: str) -> Op:
 
 def jvp(region: Region, marked: Sequence[bool]) -> Region:
     """(parameters, tangents of marked ones) -> (results, tangents of floating-point ones)."""
-    made = TRANSFORMS.jvp(region, marked)
+    derived = TRANSFORMS.jvp(region, marked)
     count = len(region.results)
-    tangents = iter(made.region.results[count:])
+    tangents = iter(derived.region.results[count:])
     builder = Builder()
-    builder.parameters = list(made.region.parameters)
-    builder.ops = list(made.region.ops)
+    builder.parameters = list(derived.region.parameters)
+    builder.ops = list(derived.region.ops)
     with builder.active():
         all_tangents = [
             next(tangents) if has else zeros(result.type)
-            for result, has in zip(region.results, made.has, strict=True)
+            for result, has in zip(region.results, derived.has, strict=True)
             if has or result.type.dtype.is_inexact
         ]
-    return prune_region(builder.region([*made.region.results[:count], *all_tangents]))
+    return prune_region(builder.region([*derived.region.results[:count], *all_tangents]))

@@ -55,9 +55,9 @@ class Forward:
             self._remember(copied.results, jvp_of_op(copied, tangents))
             return
         rule = rules.linearize if self.split else rules.jvp
-        results, made = rule(self._moved(op), tangents, self.transforms)
+        results, result_tangents = rule(self._moved(op), tangents, self.transforms)
         self.rewriter.replace(op, results)
-        self._remember(results, made)
+        self._remember(results, result_tangents)
 
     def _remember(self, results: Sequence[Value], tangents: Sequence[Maybe]) -> None:
         for result, tangent in zip(results, tangents, strict=True):
@@ -84,8 +84,8 @@ def jvp_of_op(op: Op, tangents: Sequence[Maybe]) -> Sequence[Maybe]:
     """The tangents of an op's results by its rule, or by its linearity."""
     definition = op.definition
     if definition.jvp is not None:
-        made = definition.jvp(op, tangents)
-        return [made] if made is None or isinstance(made, Value) else made
+        result = definition.jvp(op, tangents)
+        return [result] if result is None or isinstance(result, Value) else result
     if definition.linear is not None:
         return _linear_jvp(op, tangents, definition.linear)
     if definition.multilinear is not None:
@@ -128,8 +128,8 @@ def jvp_region(region: Region, marked: Sequence[bool], transforms: Transforms) -
         forward.tangents[parameter[0]] = parameter[1]
     forward.run(region.ops)
     tangents = [forward.tangent(result) for result in region.results]
-    made = [tangent for tangent in tangents if tangent is not None]
-    results = [*forward.rewriter.results(region), *made]
+    present = [tangent for tangent in tangents if tangent is not None]
+    results = [*forward.rewriter.results(region), *present]
     return DerivedRegion(builder.region(results), tuple([t is not None for t in tangents]))
 
 

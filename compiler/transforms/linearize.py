@@ -63,35 +63,35 @@ def partition(ops: Iterable[Op], inputs: Iterable[Value]) -> tuple[list[Op], lis
 def residuals_of(linear: Iterable[Op], inputs: Iterable[Value]) -> list[Value]:
     """The values from outside that linear ops read, each once, in order of first use."""
     inside: set[Value] = set(inputs)
-    found: dict[Value, None] = {}
+    residuals: dict[Value, None] = {}
     for op in linear:
         for operand in op.operands:
             if operand not in inside and not isinstance(operand, Constant):
-                found[operand] = None
+                residuals[operand] = None
         inside.update(op.results)
-    return list(found)
+    return list(residuals)
 
 
 def split_region(
     region: Region, marked: Sequence[bool], keep: Sequence[bool], transforms: Transforms
 ) -> SplitRegion:
     """The region as two: see `SplitRegion`. Results in `keep` get a tangent even if it is zero."""
-    made = linearize(region, marked, transforms)
-    linear = [*_computed_again(made), *made.linear]
-    residuals = residuals_of(linear, made.inputs)
-    known = Region(region.parameters, tuple(made.known), (*made.results, *residuals))
+    linearized = linearize(region, marked, transforms)
+    linear = [*_computed_again(linearized), *linearized.linear]
+    residuals = residuals_of(linear, linearized.inputs)
+    known = Region(region.parameters, tuple(linearized.known), (*linearized.results, *residuals))
     builder = Builder()
     rewriter = Rewriter(builder)
     for residual in residuals:
         rewriter.substitution[residual] = builder.parameter(residual.type)
-    for given in made.inputs:
-        rewriter.substitution[given] = builder.parameter(given.type)
+    for input_tangent in linearized.inputs:
+        rewriter.substitution[input_tangent] = builder.parameter(input_tangent.type)
     for op in linear:
         rewriter.copy(op)
     outputs: list[Value] = []
     has: list[bool] = []
     with builder.active():
-        for tangent, result, kept in zip(made.outputs, made.results, keep, strict=True):
+        for tangent, result, kept in zip(linearized.outputs, linearized.results, keep, strict=True):
             has.append(tangent is not None or (kept and result.type.dtype.is_inexact))
             if tangent is not None:
                 outputs.append(rewriter.value(tangent))
@@ -115,13 +115,13 @@ def _computed_again(made: Linearized) -> list[Op]:
 
 def _of_constants(ops: Iterable[Op]) -> set[Op]:
     """The ops that need nothing but constants."""
-    found: set[Op] = set()
-    made: set[Value] = set()
+    constant_ops: set[Op] = set()
+    known: set[Value] = set()
     for op in ops:
-        if all(isinstance(v, Constant) or v in made for v in op.operands) and not has_effect(op):
-            found.add(op)
-            made.update(op.results)
-    return found
+        if all(isinstance(v, Constant) or v in known for v in op.operands) and not has_effect(op):
+            constant_ops.add(op)
+            known.update(op.results)
+    return constant_ops
 
 
 def _of_defined_sizes(ops: Sequence[Op]) -> set[Op]:
@@ -146,12 +146,12 @@ def recompute_region(
     transforms: Transforms,
 ) -> SplitRegion:
     """The region in two, the second of which computes again what is not kept."""
-    made = linearize(region, marked, transforms)
-    candidates = {result for op in made.known if keep(op) for result in op.results}
-    used: set[Value] = {output for output in made.outputs if output is not None}
+    linearized = linearize(region, marked, transforms)
+    candidates = {result for op in linearized.known if keep(op) for result in op.results}
+    used: set[Value] = {output for output in linearized.outputs if output is not None}
     ops: list[Op] = []
     saved: dict[Value, None] = {}
-    for op in reversed([*made.known, *made.linear]):
+    for op in reversed([*linearized.known, *linearized.linear]):
         wanted = [result for result in op.results if result in used]
         if not wanted:
             continue
@@ -160,14 +160,14 @@ def recompute_region(
             continue
         used.update(op.operands)
         ops.append(op)
-    known = Region(region.parameters, tuple(made.known), (*made.results, *saved))
+    known = Region(region.parameters, tuple(linearized.known), (*linearized.results, *saved))
     builder = Builder()
     rewriter = Rewriter(builder)
     rewriter.parameters(region)
-    for value in (*saved, *made.inputs):
+    for value in (*saved, *linearized.inputs):
         rewriter.substitution[value] = builder.parameter(value.type)
     for op in reversed(ops):
         rewriter.copy(op)
-    outputs = [rewriter.value(output) for output in made.outputs if output is not None]
-    has = tuple([output is not None for output in made.outputs])
+    outputs = [rewriter.value(output) for output in linearized.outputs if output is not None]
+    has = tuple([output is not None for output in linearized.outputs])
     return SplitRegion(known, builder.region(outputs), tuple(saved), has)

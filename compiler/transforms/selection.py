@@ -72,10 +72,10 @@ def _moved(op: Op, elements: Ints) -> Ints | None:
         return None
     arrays = [place.array for place in places if isinstance(place, Constant)]
     try:  # counted from 1, as zeros are what some ops fill in
-        found = op.definition.reference(elements + 1, *arrays, **op.attributes) - 1
+        moved = op.definition.reference(elements + 1, *arrays, **op.attributes) - 1
     except BoundsError:
         return None
-    return None if np.any(found < 0) else found
+    return None if np.any(moved < 0) else moved
 
 
 def _before(region: Region, gathered: Sequence[Result]) -> Region:
@@ -95,8 +95,8 @@ def _after(region: Region, gathered: Sequence[Result]) -> Region:
     for number, value in enumerate(gathered):
         rewriter.substitution[value] = builder.parameter(value.type, f"gathered.{number}")
     rewriter.parameters(region)
-    made = {value.op for value in gathered}
+    gathers = {value.op for value in gathered}
     for op in region.ops:
-        if op not in made:
+        if op not in gathers:
             rewriter.copy(op)
     return prune_region(builder.region(rewriter.results(region)))

@@ -57,24 +57,24 @@ def jacobian_pattern(region: Region, marked: Sequence[bool]) -> JacobianPattern:
         if not value.type.is_static:
             raise ShapeError(f"{value.type} has a symbolic size; a pattern needs numbers")
     region = prune_region(region)
-    made = derive.TRANSFORMS.split(region, marked, [False] * len(region.results))
+    split = derive.TRANSFORMS.split(region, marked, [False] * len(region.results))
     sizes = [size_of(p) for p, mark in zip(region.parameters, marked, strict=True) if mark]
     n_inputs = sum(sizes)
-    known = facts_of(made.known, [Fact() for _ in region.parameters], n_inputs)
+    known = facts_of(split.known, [Fact() for _ in region.parameters], n_inputs)
     starts = np.cumsum([0, *sizes])
     tangents = [
         Fact(rows.inputs(int(start), size, n_inputs))
         for start, size in zip(starts, sizes, strict=False)
     ]
     residuals = known[len(region.results) :]
-    found = iter(facts_of(made.linear, [*residuals, *tangents], n_inputs))
+    linear_facts = iter(facts_of(split.linear, [*residuals, *tangents], n_inputs))
     parts = [
-        _filled(next(found) if has else Fact(), result, n_inputs)
-        for result, has in zip(region.results, made.has, strict=True)
+        _filled(next(linear_facts) if has else Fact(), result, n_inputs)
+        for result, has in zip(region.results, split.has, strict=True)
     ]
     matrix = rows.stack([rows.none(0, n_inputs), *parts]).matrix
     matrix.sort_indices()
-    needs_reverse = any(op.name == "reverse_rule" for op in walk(Graph("linear", made.linear)))
+    needs_reverse = any(op.name == "reverse_rule" for op in walk(Graph("linear", split.linear)))
     return JacobianPattern(matrix, needs_reverse)
 
 
@@ -115,15 +115,15 @@ def _rows(op: Op, facts: Sequence[Fact], result: Value) -> Rows | None:
     """The inputs of a result's elements, through all operands that have some."""
     if not size_of(result):
         return None
-    rule, found = rule_of(op), []
+    rule, operand_rows = rule_of(op), []
     for number, fact in enumerate(facts):
         if fact.rows is None:
             continue
         try:
-            found.append(rule(op, facts, number, result))
+            operand_rows.append(rule(op, facts, number, result))
         except BoundsError:
-            found.append(everything(op, facts, number, result))
-    return _or_none(rows.union(found)) if found else None
+            operand_rows.append(everything(op, facts, number, result))
+    return _or_none(rows.union(operand_rows)) if operand_rows else None
 
 
 def _or_none(made: Rows) -> Rows | None:
@@ -132,8 +132,8 @@ def _or_none(made: Rows) -> Rows | None:
 
 def _all_together(facts: Sequence[Fact], result: Value) -> Fact:
     """The result of an op of which nothing is known but its operands."""
-    found = [fact.rows.together() for fact in facts if fact.rows is not None]
-    return Fact(rows.union(found).repeat(size_of(result)) if found else None)
+    operand_rows = [fact.rows.together() for fact in facts if fact.rows is not None]
+    return Fact(rows.union(operand_rows).repeat(size_of(result)) if operand_rows else None)
 
 
 def _filled(fact: Fact, value: Value, n_inputs: int) -> Rows:
@@ -162,11 +162,11 @@ def _switched(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
 
 def _either(facts: Sequence[Fact]) -> Fact:
     """What holds of a value that is one of several."""
-    found = [fact.rows for fact in facts if fact.rows is not None]
+    known_rows = [fact.rows for fact in facts if fact.rows is not None]
     masks = [fact.support for fact in facts]
     known = [mask for mask in masks if mask is not None]
     mask = np.logical_or.reduce(known) if len(known) == len(masks) else None
-    return Fact(rows.union(found) if found else None, nonzero=mask)
+    return Fact(rows.union(known_rows) if known_rows else None, nonzero=mask)
 
 
 def _with_all(fact: Fact, decider: Fact, value: Value) -> Fact:
@@ -186,13 +186,13 @@ def _reversed_rule(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
     sizes = [size_of(result) for result in op.results]
     tangents, operands = facts[n_residuals:], op.operands[n_residuals:]
     starts, total = np.cumsum([0, *sizes]), sum(sizes)
-    given = [
+    cotangents = [
         Fact(rows.inputs(int(start), size, total))
         for start, size in zip(starts, sizes, strict=False)
     ]
-    made = facts_of(backward, [*facts[:n_residuals], *given], total)
+    gradients = facts_of(backward, [*facts[:n_residuals], *cotangents], total)
     back = rows.stack(
-        [_filled(fact, value, total) for fact, value in zip(made, operands, strict=True)]
+        [_filled(fact, value, total) for fact, value in zip(gradients, operands, strict=True)]
     )
     of_tangents = rows.stack(
         [_filled(fact, value, n_inputs) for fact, value in zip(tangents, operands, strict=True)]
@@ -221,14 +221,14 @@ def _scanned(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
             facts[first:], op.operands[first:], body.parameters[first:], strict=True
         )
     ]
-    made = _repeated(
+    results = _repeated(
         carry,
         op.results,
         lambda current: facts_of(body, [*consts, *current, *steps], n_inputs),
     )
     count = len(carry)
-    outs = zip(made[count:], op.results[count:], body.results[count:], strict=True)
-    return [*made[:count], *[_every_step(fact, stacked, step) for fact, stacked, step in outs]]
+    outs = zip(results[count:], op.results[count:], body.results[count:], strict=True)
+    return [*results[:count], *[_every_step(fact, stacked, step) for fact, stacked, step in outs]]
 
 
 def _cost(region: Region) -> int:
@@ -256,8 +256,8 @@ def _unrolled(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact] | None
             _step(fact, i, size_of(parameter))
             for fact, parameter in zip(facts[first:], body.parameters[first:], strict=True)
         ]
-        made = facts_of(body, [*consts, *carry, *steps], n_inputs)
-        carry, outs[i] = made[:n_carry], made[n_carry:]
+        results = facts_of(body, [*consts, *carry, *steps], n_inputs)
+        carry, outs[i] = results[:n_carry], results[n_carry:]
         work += cost * sum(map(_total, carry))
         if work > MOST_WORK:
             return None
@@ -278,19 +278,19 @@ def _step(fact: Fact, i: int, size: int) -> Fact:
 
 def _stacked(steps: Sequence[Fact], step: Value, n_inputs: int) -> Fact:
     """The steps one after the other."""
-    found = None
+    stacked_rows = None
     if any(fact.rows is not None for fact in steps):
-        found = rows.stack([_filled(fact, step, n_inputs) for fact in steps])
+        stacked_rows = rows.stack([_filled(fact, step, n_inputs) for fact in steps])
     values = [fact.value for fact in steps if fact.value is not None]
     if steps and len(values) == len(steps):
-        return Fact(found, np.stack(values))
+        return Fact(stacked_rows, np.stack(values))
     masks = [fact.support for fact in steps]
     known = [mask for mask in masks if mask is not None]
     if not known:
-        return Fact(found)
+        return Fact(stacked_rows)
     sizes = shape_of(step)
     full = [np.ones(sizes, np.bool_) if mask is None else mask for mask in masks]
-    return Fact(found, nonzero=np.stack(full))
+    return Fact(stacked_rows, nonzero=np.stack(full))
 
 
 def _any_step(fact: Fact, sequence: Value, step: Value) -> Fact:
@@ -318,12 +318,12 @@ def _repeated(
     """What a step makes of a carry of which the same holds before and after it."""
     current = [Fact(fact.rows) for fact in start]
     for number in itertools.count():
-        made = step(current)
-        grown = [_either([old, Fact(new.rows)]) for old, new in zip(current, made, strict=False)]
+        after = step(current)
+        grown = [_either([old, Fact(new.rows)]) for old, new in zip(current, after, strict=False)]
         if number >= MOST_ROUNDS:
             grown = [_all_together([f], v) for f, v in zip(grown, carry, strict=False)]
         if list(map(_total, grown)) == list(map(_total, current)):
-            return [*current, *made[len(current) :]]
+            return [*current, *after[len(current) :]]
         current = grown
     raise AssertionError("sets that only grow come to an end")
 
@@ -341,13 +341,13 @@ def _looped(op: Op, facts: Sequence[Fact], n_inputs: int) -> list[Fact]:
 
     def step(current: list[Fact]) -> list[Fact]:
         (test,) = facts_of(condition, [*consts, *current], n_inputs)
-        made = facts_of(body, [*consts, *current], n_inputs)
-        return [_with_all(f, test, value) for f, value in zip(made, body.results, strict=True)]
+        after = facts_of(body, [*consts, *current], n_inputs)
+        return [_with_all(f, test, value) for f, value in zip(after, body.results, strict=True)]
 
-    made = _repeated(facts[n_consts:], carried, step)
+    results = _repeated(facts[n_consts:], carried, step)
     count = len(carried)
-    records = zip(made[count:], op.results[count:], body.results[count:], strict=True)
-    return [*made[:count], *[_every_step(fact, stack, step) for fact, stack, step in records]]
+    records = zip(results[count:], op.results[count:], body.results[count:], strict=True)
+    return [*results[:count], *[_every_step(fact, stack, step) for fact, stack, step in records]]
 
 
 _WITH_REGIONS: Final[Mapping[str, Callable[[Op, Sequence[Fact], int], list[Fact]]]] = (

@@ -27,10 +27,10 @@ def fold(op: Op, facts: Sequence[Fact]) -> list[Array] | None:
         return None
     try:
         with np.errstate(all="ignore"):
-            made = op.definition.reference(*arrays, **op.attributes)
+            computed = op.definition.reference(*arrays, **op.attributes)
     except BoundsError:
         return None
-    outputs = made if isinstance(made, tuple | list) else (made,)
+    outputs = computed if isinstance(computed, tuple | list) else (computed,)
     return [
         np.asarray(output).astype(result.type.dtype.numpy, copy=False)
         for output, result in zip(outputs, op.results, strict=True)

@@ -25,13 +25,15 @@ def pull_back(
         linear.update(op.results)
     with builder.active(), builder.at(builder.location):
         for op in reversed(ops):
-            given = [cotangents.pop(result, None) for result in op.results]
-            if not any(given):
+            result_cotangents = [cotangents.pop(result, None) for result in op.results]
+            if not any(result_cotangents):
                 continue
             builder.location = op.location
             marks = [operand in linear for operand in op.operands]
-            made = transpose_op(op, given, marks, transforms)
-            for operand, mark, cotangent in zip(op.operands, marks, made, strict=True):
+            operand_cotangents = transpose_op(op, result_cotangents, marks, transforms)
+            for operand, mark, cotangent in zip(
+                op.operands, marks, operand_cotangents, strict=True
+            ):
                 if mark and cotangent is not None:
                     total = accumulate(cotangents.get(operand), cotangent)
                     assert total is not None
@@ -64,11 +66,11 @@ def transpose_region(
     with builder.active():
         for result, mark in zip(region.results, marked, strict=True):
             if mark:
-                given = builder.parameter(result.type)
-                total = accumulate(cotangents.get(result), given)
+                parameter = builder.parameter(result.type)
+                total = accumulate(cotangents.get(result), parameter)
                 assert total is not None
                 cotangents[result] = total
     pull_back(rest, cotangents, inputs, builder, transforms)
-    made = [cotangents.get(p) for p in inputs]
-    results = [cotangent for cotangent in made if cotangent is not None]
-    return DerivedRegion(builder.region(results), tuple([c is not None for c in made]))
+    input_cotangents = [cotangents.get(p) for p in inputs]
+    results = [cotangent for cotangent in input_cotangents if cotangent is not None]
+    return DerivedRegion(builder.region(results), tuple([c is not None for c in input_cotangents]))

@@ -97,10 +97,10 @@ class Index:
     @property
     def loops(self) -> frozenset[Loop]:
         """The loops it depends on, those of run-time terms included."""
-        found = {loop for loop, _ in self.terms}
+        loops = {loop for loop, _ in self.terms}
         for _, extra in self.extras:
-            found |= extra.loops
-        return frozenset(found)
+            loops |= extra.loops
+        return frozenset(loops)
 
     @property
     def plain_loop(self) -> Loop | None:
@@ -213,12 +213,12 @@ class Place(NamedTuple):
 
     @property
     def loops(self) -> frozenset[Loop]:
-        found: set[Loop] = set()
+        loops: set[Loop] = set()
         for index in self.indices:
-            found |= index.loops
+            loops |= index.loops
         for guard in self.guards:
-            found |= guard.index.loops
-        return frozenset(found)
+            loops |= guard.index.loops
+        return frozenset(loops)
 
     def at(self, indices: Iterable[Index]) -> Place:
         """Other indices under the same guards."""

@@ -158,10 +158,10 @@ class Choose(_Node):
         self.outside: Final = outside
 
     def _all_loops(self) -> frozenset[Loop]:
-        found = self.inside.loops | self.outside.loops
+        loops = self.inside.loops | self.outside.loops
         for guard in self.guards:
-            found |= guard.index.loops
-        return found
+            loops |= guard.index.loops
+        return loops
 
 
 class Resolved(_Node):
@@ -251,7 +251,7 @@ Computed: TypeAlias = Expression | Reduction
 
 def union(expressions: Iterable[Expression]) -> frozenset[Loop]:
     """The loops that any of the expressions depends on."""
-    found: frozenset[Loop] = frozenset()
+    loops: frozenset[Loop] = frozenset()
     for expression in expressions:
-        found |= expression.loops
-    return found
+        loops |= expression.loops
+    return loops

@@ -61,6 +61,6 @@ def _search(start: Expression) -> Iterator[Ref]:
 
 
 def _of_place(place: Place) -> list[Expression]:
-    found = [extra for index in place.indices for _, extra in index.extras]
-    found += [extra for guard in place.guards for _, extra in guard.index.extras]
-    return found
+    extras = [extra for index in place.indices for _, extra in index.extras]
+    extras += [extra for guard in place.guards for _, extra in guard.index.extras]
+    return extras

@@ -40,11 +40,11 @@ def gather_one_hot(graph: Graph, fired: Counter[str] | None = None) -> Graph:
     counts = fired if fired is not None else Counter()
 
     def visit(op: Op) -> Sequence[Value] | None:
-        made = _as_gather(op)
-        if made is None:
+        gathered = _as_gather(op)
+        if gathered is None:
             return None
         counts["one_hot @ w"] += 1
-        return (made,)
+        return (gathered,)
 
     return edit(graph, visit, (dot_general,))
 
@@ -57,15 +57,15 @@ def _as_gather(op: Op) -> Value | None:
         return None
     (left,), (right,) = attributes["lhs_contract"], attributes["rhs_contract"]
     lhs, rhs = op.operands
-    found = _one_hot(lhs)
-    if found is not None and found.axis == left:
-        return _look_up(rhs, right, found.labels)
-    found = _one_hot(rhs)
-    if found is None or found.axis != right:
+    one_hot = _one_hot(lhs)
+    if one_hot is not None and one_hot.axis == left:
+        return _look_up(rhs, right, one_hot.labels)
+    one_hot = _one_hot(rhs)
+    if one_hot is None or one_hot.axis != right:
         return None
-    made = _look_up(lhs, left, found.labels)
-    count, rank = found.labels.type.rank, made.type.rank
-    return helpers.transpose(made, [*range(count, rank), *range(count)])
+    gathered = _look_up(lhs, left, one_hot.labels)
+    count, rank = one_hot.labels.type.rank, gathered.type.rank
+    return helpers.transpose(gathered, [*range(count, rank), *range(count)])
 
 
 def _look_up(w: Value, axis: int, labels: Value) -> Value:

@@ -43,7 +43,7 @@ def _merge_region(region: Region, context: _Context, counts: Counter[str]) -> Re
         return region
     group_of = {op: group for group in groups for op in group.members}
     editor = Editor(region)
-    made: dict[Op, Value] = {}
+    products: dict[Op, Value] = {}
     changed = bool(groups)
     with editor.builder.active():
         for op in region.ops:
@@ -55,10 +55,10 @@ def _merge_region(region: Region, context: _Context, counts: Counter[str]) -> Re
             if group is None:
                 editor.keep(op, current)
                 continue
-            if op not in made:
+            if op not in products:
                 counts[f"{len(group.members)} products"] += 1
-                made.update(_emit(group, editor))
-            editor.replace(op, (made[op],))
+                products.update(_emit(group, editor))
+            editor.replace(op, (products[op],))
     if not changed:
         return region
     return without_dead_ops(editor.builder.region([editor.value(v) for v in region.results]))
@@ -83,16 +83,16 @@ class _Group:
 
 
 def _groups(region: Region, context: _Context) -> list[_Group]:
-    found: dict[tuple[int, Hashable], list[Op]] = {}
+    candidates: dict[tuple[int, Hashable], list[Op]] = {}
     for op in region.ops:
         if op.definition is dot_general and not op.attributes["lhs_batch"]:
             for side in (0, 1):
                 if _is_joinable(op, 1 - side, context):
                     key = side, (op.operands[side], *op.attributes.values())
-                    found.setdefault(key, []).append(op)
+                    candidates.setdefault(key, []).append(op)
     groups: list[_Group] = []
     taken: set[Op] = set()
-    for (side, _), members in sorted(found.items(), key=lambda item: -len(item[1])):
+    for (side, _), members in sorted(candidates.items(), key=lambda item: -len(item[1])):
         free = tuple([op for op in members if op not in taken])
         group = _Group(free, side)
         if len(free) > 1 and _pays(group, context):

@@ -207,8 +207,8 @@ class _Growth:
     def _follow(self, user: Op, value: Value, view: BlockView) -> None:
         """Include an op that reads a wide value."""
         number = user.operands.index(value)
-        found = result_view(user, number, view)
-        if found is not None and self.include(user, found):
+        of_result = result_view(user, number, view)
+        if of_result is not None and self.include(user, of_result):
             return
         total = summed(user, number, view)
         if total is None or self.cluster.row not in total.loops:
@@ -228,21 +228,21 @@ class _Growth:
     def bridge(self, region: Region) -> None:
         """Include ops on narrow values that lead from the cluster back into it."""
         cluster = self.cluster
-        found: dict[Op, Member] = {}
+        bridges: dict[Op, Member] = {}
         for op in region.ops:
             if op not in cluster.members:
-                member = self._bridging(op, found)
+                member = self._bridging(op, bridges)
                 if member is not None:
-                    found[op] = member
-        if not found:
+                    bridges[op] = member
+        if not bridges:
             return
         wanted = {
             (operand, view)
             for member in cluster.members.values()
             for operand, view in zip(member.op.operands, member.operands, strict=True)
         }
-        for op in reversed(list(found)):
-            member = found[op]
+        for op in reversed(list(bridges)):
+            member = bridges[op]
             if (op.results[0], member.result) in wanted:
                 self._add(member)
                 wanted.update(zip(op.operands, member.operands, strict=True))
@@ -258,10 +258,10 @@ class _Growth:
         for number, operand in enumerate(op.operands):
             if not isinstance(operand, Result):
                 continue
-            made = found.get(operand.op) or self._narrow(operand.op)
-            if made is None or not is_plain(op):
+            maker = found.get(operand.op) or self._narrow(operand.op)
+            if maker is None or not is_plain(op):
                 continue
-            view = result_view(op, number, made.result)
+            view = result_view(op, number, maker.result)
             needed = None if view is None else operand_views(op, view)
             if view is not None and needed is not None and self.cluster.row in view.used:
                 return Member(op, tuple(needed), view)
@@ -296,43 +296,43 @@ class ClusterStage:
 
 def stages(region: Region, cluster: Cluster, used: Users) -> list[ClusterStage]:
     """The stages of a cluster, first to last."""
-    place = _places(region, cluster)
-    _move_down(region, cluster, place, used)
-    found = [ClusterStage() for _ in range(max(place.values(), default=-1) + 1)]
-    for op, number in place.items():
-        found[number].own.append(cluster.members[op])
+    stage_of = _places(region, cluster)
+    _move_down(region, cluster, stage_of, used)
+    all_stages = [ClusterStage() for _ in range(max(stage_of.values(), default=-1) + 1)]
+    for op, number in stage_of.items():
+        all_stages[number].own.append(cluster.members[op])
     outside = _used_outside(region, cluster)
-    for number, stage in enumerate(found):
-        _complete(stage, cluster, place, number)
-    kept = {value for stage in found for value, _ in stage.inputs}
-    for stage in found:
+    for number, stage in enumerate(all_stages):
+        _complete(stage, cluster, stage_of, number)
+    kept = {value for stage in all_stages for value, _ in stage.inputs}
+    for stage in all_stages:
         stage.exits = [
             member
             for member in stage.own
             if not member.summed
             and (member.op.results[0] in outside or member.op.results[0] in kept)
         ]
-    return [stage for stage in found if stage.own]
+    return [stage for stage in all_stages if stage.own]
 
 
 def _places(region: Region, cluster: Cluster) -> dict[Op, int]:
     """The first stage in which each dependent member can be computed."""
     level: dict[Value, int] = {}
-    place: dict[Op, int] = {}
+    stage_of: dict[Op, int] = {}
     for op in region.ops:
         member = cluster.members.get(op)
         if member is None or op not in cluster.dependent:
-            done = [_level(value, level, place) for value in op.operands]
+            done = [_level(value, level, stage_of) for value in op.operands]
             level.update(dict.fromkeys(op.results, max(done, default=-1)))
             continue
         earliest = 0
         for operand, view in zip(op.operands, member.operands, strict=True):
             maker = cluster.maker(operand, view)
-            is_inside = maker is not None and maker.op in place
-            after = _level(operand, level, place) + (not is_inside)
+            is_inside = maker is not None and maker.op in stage_of
+            after = _level(operand, level, stage_of) + (not is_inside)
             earliest = max(earliest, after)
-        place[op] = earliest
-    return place
+        stage_of[op] = earliest
+    return stage_of
 
 
 def _level(value: Value, level: Mapping[Value, int], place: Mapping[Op, int]) -> int:
@@ -349,9 +349,9 @@ def _move_down(region: Region, cluster: Cluster, place: dict[Op, int], used: Use
         member, value = cluster.members[op], op.results[0]
         if member.summed or value in needed:
             continue
-        found = [_reader(user, value, member, cluster, place) for user in used.get(value, ())]
-        readers = [number for number in found if number is not None]
-        if readers and len(readers) == len(found):
+        numbers = [_reader(user, value, member, cluster, place) for user in used.get(value, ())]
+        readers = [number for number in numbers if number is not None]
+        if readers and len(readers) == len(numbers):
             place[op] = max(place[op], min(readers))
 
 
@@ -405,13 +405,13 @@ def _used_outside(region: Region, cluster: Cluster) -> set[Value]:
     """Values that something outside of the cluster reads, or a member in another way than block by
     block as they are made.
     """
-    found: set[Value] = set(region.results)
+    outside: set[Value] = set(region.results)
     for op in region.ops:
         member = cluster.members.get(op)
         if member is None:
-            found.update(op.operands)
+            outside.update(op.operands)
             continue
         for operand, view in zip(op.operands, member.operands, strict=True):
             if cluster.maker(operand, view) is None:
-                found.add(operand)
-    return found
+                outside.add(operand)
+    return outside

@@ -66,25 +66,25 @@ def with_columns(cluster: Cluster, stage: ClusterStage) -> tuple[Cluster, Cluste
     sizes = {_column_size(m.result) for m in stage.members if cluster.is_wide(m.result)}
     if len(sizes) != 1 or None in sizes:
         return None
-    made: dict[Op, Member] = {}
+    members: dict[Op, Member] = {}
     for member in stage.members:
         marked = _marked(cluster, member, column)
         if marked is None:
             return None
-        made[member.op] = marked
+        members[member.op] = marked
     (size,) = sizes
     assert size is not None
-    new = Cluster(cluster.sizes, cluster.row, cluster.width, made, cluster.dependent, size)
+    new = Cluster(cluster.sizes, cluster.row, cluster.width, members, cluster.dependent, size)
     inputs: dict[tuple[Value, BlockView], None] = {}
-    for member in made.values():
+    for member in members.values():
         for operand, view in zip(member.op.operands, member.operands, strict=True):
-            maker = made.get(operand.op) if isinstance(operand, Result) else None
+            maker = members.get(operand.op) if isinstance(operand, Result) else None
             if maker is not None and not maker.summed and new.maker(operand, view) is None:
                 return None
             if maker is None and (operand.type.rank or not isinstance(operand, Constant)):
                 inputs[operand, view] = None
-    own, exits = [made[m.op] for m in stage.own], [made[m.op] for m in stage.exits]
-    return new, ClusterStage(own, list(made.values()), inputs, exits)
+    own, exits = [members[m.op] for m in stage.own], [members[m.op] for m in stage.exits]
+    return new, ClusterStage(own, list(members.values()), inputs, exits)
 
 
 def _column_size(view: BlockView) -> int | None:
@@ -204,13 +204,13 @@ class Mask:
 
 def find_mask(cluster: Cluster, stage: ClusterStage, known: KnownColumns) -> Mask | None:
     """The mask that most columns are dead by."""
-    found = []
+    masks = []
     for member in stage.members:
         if cluster.is_wide(member.result) and member.op in cluster.dependent:
             mask = _mask(cluster, member, known)
             if mask is not None and mask.dead.any():
-                found.append(mask)
-    return max(found, key=lambda mask: int(mask.dead.sum()), default=None)
+                masks.append(mask)
+    return max(masks, key=lambda mask: int(mask.dead.sum()), default=None)
 
 
 def _mask(cluster: Cluster, member: Member, known: KnownColumns) -> Mask | None:
@@ -239,8 +239,8 @@ def _of(
 ) -> Mask:
     view = member.result
     both = (cluster.row, len(cluster.sizes))
-    place = {loop: axis for axis, loop in enumerate(view.loops) if loop in both}
-    order = [place[loop] for loop in both]
+    axis_of = {loop: axis for axis, loop in enumerate(view.loops) if loop in both}
+    order = [axis_of[loop] for loop in both]
     rest = tuple([axis for axis in range(len(view.shape)) if axis not in order])
     dead: Array = np.all(is_low, axis=rest, keepdims=True)
     dead = np.transpose(dead, (*order, *rest))
@@ -334,10 +334,10 @@ class Dropped:
             return self._operand(op.results[0], member.result)
         kinds = [self._operand(o, v) for o, v in zip(op.operands, member.operands, strict=True)]
         rule = _KINDS.get(op.definition)
-        found = None if rule is None else rule(kinds)
-        if found is None and op.definition.is_elementwise:
+        by_rule = None if rule is None else rule(kinds)
+        if by_rule is None and op.definition.is_elementwise:
             return "row" if all(kind in ("row", "zero", "one") for kind in kinds) else None
-        return found
+        return by_rule
 
 
 def _taken(array: Array, axes: Sequence[int], part: slice) -> Array:

@@ -86,22 +86,22 @@ def emit(plan: Plan, lookup: Lookup) -> dict[Value, Value]:
         stacks: list[list[Value]] = [[] for _ in stage.exits]
         for segment in plan.segments:
             begun = [_cut(plan, *pair, segment) for pair in zip(stage.sums, totals, strict=True)]
-            ended, made = _segment(plan, reader, segment, begun)
+            ended, pieces = _segment(plan, reader, segment, begun)
             totals = [
                 _pasted(plan, member, total, new, segment)
                 for member, total, new in zip(stage.sums, totals, ended, strict=True)
             ]
-            for stack, value in zip(stacks, made, strict=True):
+            for stack, value in zip(stacks, pieces, strict=True):
                 stack.append(value)
         row_axis = len(plan.scanned)
         exits = [s[0] if len(s) == 1 else concatenate(*s, axis=row_axis) for s in stacks]
     _, results = batches.finish([], [*exits, *totals])
-    found: dict[Value, Value] = {}
+    replacements: dict[Value, Value] = {}
     for member, result in zip(stage.exits, results, strict=False):
-        found[member.op.results[0]] = _exit(plan, member, result)
+        replacements[member.op.results[0]] = _exit(plan, member, result)
     for member, result in zip(stage.sums, results[len(exits) :], strict=True):
-        found[member.op.results[0]] = _sum(plan, member, result)
-    return found
+        replacements[member.op.results[0]] = _sum(plan, member, result)
+    return replacements
 
 
 def _cut(plan: Plan, member: Member, total: Value, segment: Segment) -> Value:
@@ -127,8 +127,8 @@ def _pasted(plan: Plan, member: Member, total: Value, new: Value, segment: Segme
 def _column_axis(plan: Plan, member: Member) -> int | None:
     """The axis of columns of what a sum has in one step of the mapped loops."""
     *_, others = _axes(plan, member.result)
-    found = [n for n, axis in enumerate(others) if member.result.loops[axis] == plan.column]
-    return found[0] if found else None
+    columns = [n for n, axis in enumerate(others) if member.result.loops[axis] == plan.column]
+    return columns[0] if columns else None
 
 
 def _indices(plan: Plan, loops: Sequence[int], inner: int) -> dict[int, Array]:
@@ -158,10 +158,10 @@ def _segment(
             for total, member in zip(carried, stage.sums, strict=True)
         ]
         outs = [_packed(plan, member.result, block.values[member.op]) for member in stage.exits]
-    made, stacks = blocks.finish(sums, outs)
+    ended, stacks = blocks.finish(sums, outs)
     lead = (*plan.sizes(plan.scanned), segment.rows * segment.count)
     joined = [_reshaped(stack, (*lead, *stack.type.shape[2:])) for stack in stacks]
-    return made, joined
+    return ended, joined
 
 
 # --- order of axes --------------------------------------------------------------------------------
@@ -169,10 +169,10 @@ def _segment(
 
 def _axes(plan: Plan, view: BlockView) -> tuple[list[int], list[int], list[int], list[int]]:
     """The axes of mapped loops, of scanned ones, of rows, and others."""
-    place = {loop: axis for axis, loop in enumerate(view.loops) if loop is not None}
-    mapped = [place[loop] for loop in plan.mapped if loop in place]
-    scanned = [place[loop] for loop in plan.scanned if loop in place]
-    rows = [place[plan.cluster.row]] if plan.cluster.row in place else []
+    axis_of = {loop: axis for axis, loop in enumerate(view.loops) if loop is not None}
+    mapped = [axis_of[loop] for loop in plan.mapped if loop in axis_of]
+    scanned = [axis_of[loop] for loop in plan.scanned if loop in axis_of]
+    rows = [axis_of[plan.cluster.row]] if plan.cluster.row in axis_of else []
     others = [axis for axis, loop in enumerate(view.loops) if loop in (None, plan.column)]
     return mapped, scanned, rows, others
 
@@ -338,17 +338,17 @@ class _Block:
         shape = _block_shape(plan, view, segment)
         block = (*[segment.rows] * held.has_rows, *[shape[axis] for axis in others])
         if not held.open and not held.scanned and not held.has_rows:
-            made = blocks.const(held.value)
+            piece = blocks.const(held.value)
         elif self._is_sequence(held, is_wide):
             with blocks.outside():
                 rows, size = held.value, segment.rows * segment.count
                 if size != plan.cluster.sizes[plan.cluster.row]:
                     rows = part(rows, len(held.scanned), segment.start, segment.stop)
                 steps = _reshaped(rows, (blocks.length, *block))
-            made = blocks.sequence(steps)
+            piece = blocks.sequence(steps)
         else:
-            made = _reshaped(self._window(held, view, block), block)
-        return self._placed(made, view)
+            piece = _reshaped(self._window(held, view, block), block)
+        return self._placed(piece, view)
 
     def _is_sequence(self, held: _Held, is_wide: bool) -> bool:
         """Whether blocks of an input follow each other in memory. Those of large inputs of which
@@ -425,7 +425,7 @@ class _Block:
         else:
             steps = {axis: math.prod(view.shape[axis + 1 :]) for axis in range(len(view.shape))}
         start: Value = constant(0, dtype)
-        made: Value | None = None
+        total: Value | None = None
         for axis, step in steps.items():
             loop = view.loops[axis]
             if loop == self.plan.column:
@@ -435,8 +435,8 @@ class _Block:
                 start = add(start, _times(self._index(loop, dtype), step))
             if target[axis] > 1:
                 counted = _times(iota(dtype=dtype, shape=target, axis=axis), step)
-                made = counted if made is None else add(made, counted)
-        return broadcast(start, shape=target, dims=()) if made is None else add(made, start)
+                total = counted if total is None else add(total, counted)
+        return broadcast(start, shape=target, dims=()) if total is None else add(total, start)
 
     def _index(self, loop: int, dtype: DType) -> Value:
         is_mapped = loop in self.plan.mapped

@@ -78,9 +78,9 @@ class _Bounds:
         if op.definition not in _RULES or not is_plain(op):
             return None
         first = 1 if op.definition is select else 0
-        found = [self.of(operand) for operand in op.operands[first:]]
-        bounds = [bound for bound in found if bound is not None]
-        return _RULES[op.definition](bounds, op) if len(bounds) == len(found) else None
+        operand_bounds = [self.of(operand) for operand in op.operands[first:]]
+        bounds = [bound for bound in operand_bounds if bound is not None]
+        return _RULES[op.definition](bounds, op) if len(bounds) == len(operand_bounds) else None
 
     def _quotient(self, op: Op) -> Value | None:
         bound, divisor = self.of(op.operands[0]), self.known.get(op.operands[1])

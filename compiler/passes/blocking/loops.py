@@ -101,7 +101,7 @@ class BlockLoop:
         ]
         region = without_dead_ops(self.body.region([*carry, *outs]))
         with self.outside(), self.surrounding.at(self.location):
-            made = emit_scan(
+            results = emit_scan(
                 list(self._consts),
                 [start for start, _ in self._carry],
                 list(self._sequences),
@@ -109,4 +109,4 @@ class BlockLoop:
                 self.length,
                 False,
             )
-        return list(made[: len(carry)]), list(made[len(carry) :])
+        return list(results[: len(carry)]), list(results[len(carry) :])

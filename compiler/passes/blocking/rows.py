@@ -85,9 +85,9 @@ def _block_region(region: Region, limits: RowBlockLimits, counts: Counter[str]) 
         if seed is None:
             return region
         tried.add(seed)
-        found = _best(region, seed, limits)
-        if found is not None:
-            region = _rewrite(region, *found, counts, limits)
+        best = _best(region, seed, limits)
+        if best is not None:
+            region = _rewrite(region, *best, counts, limits)
 
 
 def _with_inner(region: Region, limits: RowBlockLimits, counts: Counter[str]) -> Region:
@@ -146,11 +146,11 @@ def _best(
         grown = grow(region, seed, cluster, view, used)
         if grown is None:
             continue
-        found = stages(region, grown, used)
-        gain = _gain(grown, found, limits)
-        if gain > most and all(_plan(grown, stage, limits).has_loops for stage in found):
-            best, most = (grown, found), gain
-            exits = [member.result for stage in found for member in stage.exits]
+        cluster_stages = stages(region, grown, used)
+        gain = _gain(grown, cluster_stages, limits)
+        if gain > most and all(_plan(grown, stage, limits).has_loops for stage in cluster_stages):
+            best, most = (grown, cluster_stages), gain
+            exits = [member.result for stage in cluster_stages for member in stage.exits]
             if not any(map(grown.is_wide, exits)):
                 break
     return best
@@ -253,8 +253,8 @@ def _rewrite(
                 editor.keep(item, editor.current(item, item.regions))
                 continue
             plan = plans[item]
-            made, is_cut = _emit(plan, editor.value, limits)
-            editor.substitution.update(made)
+            replacements, is_cut = _emit(plan, editor.value, limits)
+            editor.substitution.update(replacements)
             counts[_description(plan, is_cut)] += 1
     return without_dead_ops(editor.builder.region([editor.value(v) for v in region.results]))
 
@@ -280,8 +280,8 @@ def _emit(plan: Plan, lookup: Lookup, limits: RowBlockLimits) -> tuple[dict[Valu
     inputs = dict.fromkeys([value for value, _ in plan.stage.inputs])
     operands = [value for value in inputs if not isinstance(value, Constant)]
     branches = [_branch(chosen, operands, results) for chosen in (plan, cut[0])]
-    made = switch.emit(guard, *[lookup(value) for value in operands], regions=branches)
-    return dict(zip(results, made, strict=True)), True
+    outputs = switch.emit(guard, *[lookup(value) for value in operands], regions=branches)
+    return dict(zip(results, outputs, strict=True)), True
 
 
 def _branch(plan: Plan, operands: Sequence[Value], results: Sequence[Value]) -> Region:
@@ -289,8 +289,8 @@ def _branch(plan: Plan, operands: Sequence[Value], results: Sequence[Value]) -> 
     builder = Builder()
     parameters: dict[Value, Value] = {v: builder.parameter(v.type) for v in operands}
     with builder.active():
-        made = block_emit.emit(plan, lambda value: parameters.get(value, value))
-    return without_dead_ops(builder.region([made[value] for value in results]))
+        replacements = block_emit.emit(plan, lambda value: parameters.get(value, value))
+    return without_dead_ops(builder.region([replacements[value] for value in results]))
 
 
 def _without_masked(
@@ -318,7 +318,7 @@ def _cut_segments(
     segments: Sequence[Segment], mask: Mask, limits: RowBlockLimits
 ) -> tuple[Segment, ...]:
     """Segments in a few parts, each with the columns that its rows see."""
-    made: list[Segment] = []
+    parts: list[Segment] = []
     for segment in segments:
         blocks = -(-segment.count // limits.most_parts)
         for first in range(0, segment.count, blocks):
@@ -326,8 +326,8 @@ def _cut_segments(
             start = segment.start + first * segment.rows
             stop = start + count * segment.rows
             seen = live_columns(mask.dead, start, stop, limits.lanes)
-            made.append(Segment(start, segment.rows, count, seen))
-    return tuple(made)
+            parts.append(Segment(start, segment.rows, count, seen))
+    return tuple(parts)
 
 
 def _area(segment: Segment, cluster: Cluster) -> int:
@@ -343,10 +343,10 @@ def _order(region: Region, cluster: Cluster, found: Sequence[ClusterStage]) -> l
     home: dict[Op, Item] = {op: op for op in region.ops if op not in cluster.dependent}
     for stage in found:
         home.update(dict.fromkeys([member.op for member in stage.own], stage))
-    place = {op: number for number, op in enumerate(region.ops)}
+    position = {op: number for number, op in enumerate(region.ops)}
     items: dict[Item, int] = {}
     for op in region.ops:
-        items[home[op]] = place[op]
+        items[home[op]] = position[op]
     sources = {item: set(_sources(item, home)) - {item} for item in items}
     effects = [op for op in region.ops if has_effect(op)]
     for before, after in pairwise(effects):

@@ -158,7 +158,7 @@ def _reduced(op: Op) -> tuple[int, ...]:
 
 
 def _dot_general(op: Op, view: BlockView) -> list[BlockView]:
-    found: list[BlockView] = []
+    views: list[BlockView] = []
     batch = len(op.attributes["lhs_batch"])
     at = batch
     for side, operand in zip(("lhs", "rhs"), op.operands, strict=True):
@@ -168,8 +168,8 @@ def _dot_general(op: Op, view: BlockView) -> list[BlockView]:
         for axis in _free(op, side, operand):
             loops[axis] = view.loops[at]
             at += 1
-        found.append(_view(operand, loops))
-    return found
+        views.append(_view(operand, loops))
+    return views
 
 
 def _free(op: Op, side: str, operand: Value) -> list[int]:
@@ -250,9 +250,9 @@ def result_view(op: Op, number: int, view: BlockView) -> BlockView | None:
     loops = _result_loops(op, number, view) if view.is_own(operand) else None
     if loops is None:
         return None
-    found = _view(result, loops)
-    needed = operand_views(op, found)
-    return found if needed is not None and needed[number] == view else None
+    of_result = _view(result, loops)
+    needed = operand_views(op, of_result)
+    return of_result if needed is not None and needed[number] == view else None
 
 
 def _result_loops(op: Op, number: int, view: BlockView) -> Sequence[int | None] | None:

@@ -67,17 +67,17 @@ def lay_out_channels(graph: Graph, fired: Counter[str] | None = None) -> Graph:
 
 def layout_changes(graph: Graph) -> list[Op]:
     """The transposes of a graph that move the channels of images from one end to the other."""
-    found: list[Op] = []
+    changes: list[Op] = []
     for region in graph.regions():
         images = _images(region)
-        found += [
+        changes += [
             op
             for op in region.ops
             if op.definition is transpose
             and _moves_channels(op.attributes["permutation"])
             and images.intersection((*op.operands, *op.results))
         ]
-    return found
+    return changes
 
 
 def _moves_channels(permutation: Sequence[int]) -> bool:
@@ -219,9 +219,9 @@ def _with_products(region: Region, chosen: set[Op], counts: Counter[str]) -> Reg
             else:
                 editor.replace(op, (_of_pixels(current),))
                 counts["channels last for one tap"] += 1
-    made = editor.builder.region([editor.value(v) for v in region.results])
-    same = len(made.ops) == len(region.ops) and all(map(_is, made.ops, region.ops))
-    return region if same else without_dead_ops(made)
+    rebuilt = editor.builder.region([editor.value(v) for v in region.results])
+    same = len(rebuilt.ops) == len(region.ops) and all(map(_is, rebuilt.ops, region.ops))
+    return region if same else without_dead_ops(rebuilt)
 
 
 def _is(left: object, right: object) -> bool:
@@ -232,16 +232,16 @@ def _of_pixels(op: Op) -> Value:
     """A convolution of one tap as a product of pixels [N, *spatial, C] and kernels, transposed."""
     lhs, rhs = op.operands
     kernels = helpers.reshape(rhs, rhs.type.shape[:2])
-    made = dot_general(lhs, kernels, lhs_contract=(1,), rhs_contract=(1,))
-    return transpose(made, permutation=_channels_first(made.type.rank))
+    product = dot_general(lhs, kernels, lhs_contract=(1,), rhs_contract=(1,))
+    return transpose(product, permutation=_channels_first(product.type.rank))
 
 
 def _over_pixels(op: Op) -> Value:
     """A convolution with one window as a product over channels and pixels."""
     lhs, rhs = op.operands
     axes = tuple(range(1, lhs.type.rank))
-    made = dot_general(lhs, rhs, lhs_contract=axes, rhs_contract=axes)
-    return helpers.reshape(made, op.results[0].type.shape)
+    product = dot_general(lhs, rhs, lhs_contract=axes, rhs_contract=axes)
+    return helpers.reshape(product, op.results[0].type.shape)
 
 
 # --- transposes ---------------------------------------------------------------------------------
@@ -249,21 +249,21 @@ def _over_pixels(op: Op) -> Value:
 
 def _images(region: Region) -> set[Value]:
     """The values that convolutions make or read, and what is made of them at the same places."""
-    found: set[Value] = set()
+    images: set[Value] = set()
     products: set[Value] = set()  # with more than one axis before the last, and what is made of it
     for op in region.ops:
         if op.definition is convolution:
-            found.update((op.operands[0], *op.results))
+            images.update((op.operands[0], *op.results))
         elif op.definition is dot_general and op.results[0].type.rank > 2:
             products.update(op.results)
         elif op.definition in _TRANSPARENT or op.definition in _ELEMENTWISE:
-            if any(operand in found for operand in op.operands):
-                found.update(op.results)
+            if any(operand in images for operand in op.operands):
+                images.update(op.results)
             elif op.definition is not transpose and products.intersection(op.operands):
                 products.update(op.results)
             elif products.intersection(op.operands) and _brings_channels_first(op):
-                found.update(op.results)
-    return found
+                images.update(op.results)
+    return images
 
 
 def _brings_channels_first(op: Op) -> bool:
@@ -282,12 +282,12 @@ def _sink(graph: Graph, counts: Counter[str]) -> Graph:
         inner = made_by(op.operands[0], transpose)
         if inner is None or not _is_image(op.operands[0], images):
             return None
-        made = below(op, inner)
-        if made is None:
+        sunk = below(op, inner)
+        if sunk is None:
             return None
-        images.add(made)
+        images.add(sunk)
         counts[f"transpose below {op.name}"] += 1
-        return (made,)
+        return (sunk,)
 
     return edit(graph, visit)
 
@@ -300,7 +300,7 @@ def _is_image(value: Value, images: set[Value]) -> bool:
 
 def _before(entries: Sequence[Any], permutation: Sequence[int]) -> tuple[Any, ...]:
     """Entries of the axes after a transpose, in the order of the axes before it."""
-    return tuple(entries[place] for place in helpers.inverse(permutation))
+    return tuple(entries[axis] for axis in helpers.inverse(permutation))
 
 
 def _with_entries(names: tuple[str, ...]) -> Callable[[Op, Op], Value]:
@@ -310,8 +310,8 @@ def _with_entries(names: tuple[str, ...]) -> Callable[[Op, Op], Value]:
         permutation = inner.attributes["permutation"]
         moved = {name: _before(op.attributes[name], permutation) for name in names}
         operands = (inner.operands[0], *op.operands[1:])
-        made = op.definition(*operands, **{**op.attributes, **moved})
-        return transpose(made, permutation=permutation)
+        result = op.definition(*operands, **{**op.attributes, **moved})
+        return transpose(result, permutation=permutation)
 
     return below
 
@@ -321,8 +321,8 @@ def _below_concatenate(op: Op, inner: Op) -> Value | None:
     sources = list(_sources(op, permutation))
     if len(sources) != len(op.operands):
         return None
-    made = concatenate(*sources, axis=permutation[op.attributes["axis"]])
-    return transpose(made, permutation=permutation)
+    joined = concatenate(*sources, axis=permutation[op.attributes["axis"]])
+    return transpose(joined, permutation=permutation)
 
 
 def _sources(op: Op, permutation: Sequence[int]) -> Iterator[Value]:

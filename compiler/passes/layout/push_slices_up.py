@@ -39,7 +39,7 @@ def push_slices_up(graph: Graph, fired: Counter[str] | None = None) -> Graph:
 def _edit(region: Region, counts: Counter[str]) -> Region:
     planned = _plan(region)
     editor = Editor(region)
-    made: dict[Hashable, Value] = {}
+    slices: dict[Hashable, Value] = {}
     changed = False
     with editor.builder.active():
         for op in region.ops:
@@ -48,7 +48,7 @@ def _edit(region: Region, counts: Counter[str]) -> Region:
             source = op.operands[0] if op.definition is slice_ else None
             if isinstance(source, Result) and source.op in planned:
                 counts[source.op.name] += 1
-                editor.replace(op, [_sliced(source, _cut_of(op), planned, editor, made)])
+                editor.replace(op, [_sliced(source, _cut_of(op), planned, editor, slices)])
                 changed = True
             else:
                 editor.keep(op, current)
@@ -120,8 +120,8 @@ def _slice(value: Value, cut: Cut) -> Value:
         return slice_(value, starts=starts, limits=limits, strides=strides)
     source, places = value.op.operands[0], value.op.attributes["dims"]
     bounds = [
-        (starts[place], limits[place], strides[place]) if size != 1 else (0, 1, 1)
-        for size, place in zip(source.type.shape, places, strict=True)
+        (starts[axis], limits[axis], strides[axis]) if size != 1 else (0, 1, 1)
+        for size, axis in zip(source.type.shape, places, strict=True)
     ]
     if bounds != [(0, size, 1) for size in source.type.shape]:
         own = zip(("starts", "limits", "strides"), zip(*bounds, strict=True), strict=True)

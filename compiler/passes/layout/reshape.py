@@ -20,8 +20,8 @@ def below_reshape(op: Op, inner: Op) -> Value | None:
         return None
     runs.sort(key=lambda run: permutation[run[0][0]])
     order = [axis for _, after in runs for axis in after]
-    made = reshape(inner.operands[0], shape=tuple(shape[axis] for axis in order))
-    return transpose(made, permutation=tuple(order.index(axis) for axis in range(len(order))))
+    reshaped = reshape(inner.operands[0], shape=tuple(shape[axis] for axis in order))
+    return transpose(reshaped, permutation=tuple(order.index(axis) for axis in range(len(order))))
 
 
 def _are_neighbours(axes: Sequence[int], permutation: Sequence[int]) -> bool:

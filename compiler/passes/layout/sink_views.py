@@ -31,10 +31,10 @@ def sink_views(graph: Graph, fired: Counter[str] | None = None) -> Graph:
                 counts[f"{op.name} of {op.name}"] += 1
             return joined
         for name, below in (("transpose", _below_transpose), ("reshape", _below_reshape)):
-            made = below(op)
-            if made is not None:
+            sunk = below(op)
+            if sunk is not None:
                 counts[f"{name} below {op.name}"] += 1
-                return (made,)
+                return (sunk,)
         return None
 
     # An op that went below a reshape may stand below a transpose now.
@@ -54,7 +54,7 @@ def _joined(op: Op) -> Sequence[Value] | None:
     if op.definition is reshape:
         return [x if x.type == type else reshape(x, shape=type.shape)]
     first, second = inner.attributes["permutation"], op.attributes["permutation"]
-    permutation = tuple([first[place] for place in second])
+    permutation = tuple([first[axis] for axis in second])
     is_same = permutation == tuple(range(len(permutation)))
     return [x if is_same else transpose(x, permutation=permutation)]
 
@@ -67,8 +67,8 @@ def _below_transpose(op: Op) -> Value | None:
     sources = [_before_transpose(operand, permutation) for operand in op.operands]
     if any(source is None for source in sources):
         return None
-    made = op.definition(*[s for s in sources if s is not None], **op.attributes)
-    return transpose(made, permutation=permutation)
+    result = op.definition(*[s for s in sources if s is not None], **op.attributes)
+    return transpose(result, permutation=permutation)
 
 
 def _before_transpose(value: Value, permutation: tuple[int, ...]) -> Value | None:
@@ -85,7 +85,7 @@ def _before_transpose(value: Value, permutation: tuple[int, ...]) -> Value | Non
     targets = [permutation[dim] for dim in stretched.attributes["dims"]]
     if targets != sorted(targets):
         return None
-    shape = [value.type.shape[place] for place in helpers.inverse(permutation)]
+    shape = [value.type.shape[axis] for axis in helpers.inverse(permutation)]
     return broadcast(stretched.operands[0], shape=shape, dims=targets)
 
 
@@ -101,5 +101,5 @@ def _below_reshape(op: Op) -> Value | None:
         for operand in op.operands
         for inner in (made_by(operand, reshape),)
     ]
-    made = op.definition(*unshaped, **op.attributes)
-    return reshape(made, shape=op.results[0].type.shape)
+    result = op.definition(*unshaped, **op.attributes)
+    return reshape(result, shape=op.results[0].type.shape)

@@ -128,8 +128,8 @@ def _body(body: Region, used: Sequence[Value]) -> Region:
     parameters = new_parameters(used)
     editor.builder.parameters += parameters
     editor.substitution.update(zip(used, parameters, strict=True))
-    given = set(used)
+    replaced = set(used)
     for op in body.ops:
-        if not given.intersection(op.results):
+        if not replaced.intersection(op.results):
             editor.keep(op, editor.current(op, op.regions))
     return without_dead_ops(editor.builder.region([editor.value(v) for v in body.results]))

@@ -83,22 +83,22 @@ def _sums(scan: Scan) -> dict[int, list[_Term]]:
     """The carries that are mere sums, by place, and what each step adds to them."""
     used = uses(scan.body)
     user = {v: ops[0] for v, ops in users(scan.body).items() if used[v] == 1}
-    found: dict[int, list[_Term]] = {}
+    sums: dict[int, list[_Term]] = {}
     for index, parameter in enumerate(scan.carry):
         if used.get(parameter) != 1 or used[scan.next[index]] != 1:
             continue
         added = _added(parameter, scan.next[index], user)
         if added is not None:
             leaves = [leaf for value, sign in added for leaf in _leaves(value, sign, used)]
-            found[index] = [_term(value, sign, used) for value, sign in leaves]
-    return found
+            sums[index] = [_term(value, sign, used) for value, sign in leaves]
+    return sums
 
 
 def _added(start: Value, end: Value, user: Mapping[Value, Op]) -> list[tuple[Value, bool]] | None:
     """What is added on the way from a carry to its next value, with marks for what is subtracted;
     None if something else happens to it.
     """
-    found: list[tuple[Value, bool]] = []
+    terms: list[tuple[Value, bool]] = []
     while start is not end:
         op = user.get(start)
         if op is None or op.definition not in (add, sub):
@@ -106,9 +106,9 @@ def _added(start: Value, end: Value, user: Mapping[Value, Op]) -> list[tuple[Val
         left, right = op.operands
         if right is start and op.definition is sub:
             return None
-        found.append((left if right is start else right, op.definition is sub))
+        terms.append((left if right is start else right, op.definition is sub))
         start = op.results[0]
-    return found
+    return terms
 
 
 def _leaves(

@@ -136,12 +136,12 @@ def _plan(region: Region, n_consts: int) -> list[Op]:
 def _invariant(region: Region, n_consts: int) -> list[Op]:
     """The ops of a body that depend on the loop's constants only and can leave it, in order."""
     known: set[Value] = set(region.parameters[:n_consts])
-    found = []
+    invariant = []
     for op in region.ops:
         if all(isinstance(v, Constant) or v in known for v in op.operands) and may_move(op):
             known.update(op.results)
-            found.append(op)
-    return found
+            invariant.append(op)
+    return invariant
 
 
 def may_move(op: Op) -> bool:
@@ -231,7 +231,7 @@ def _stretched(sequence: Value) -> Value | None:
 
 def _in_a_step(sequence: Value, source: Value) -> Value:
     assert isinstance(sequence, Result)
-    places = [place - 1 for place in sequence.op.attributes["dims"]]
+    places = [axis - 1 for axis in sequence.op.attributes["dims"]]
     target = sequence.type.shape[1:]
     if source.type.shape == target:
         return source

@@ -172,18 +172,18 @@ class Kept:
         """Whether a value can be computed after the loop with little work: True if it changes with
         the step, False if it does not, None if it cannot.
         """
-        found = False
+        varies = False
         stack, seen = [value], 0
         while stack:
             item = stack.pop()
             if item in self.scan.varying or item in self.values:
-                found = found or item not in self.scan.invariant
+                varies = varies or item not in self.scan.invariant
             elif isinstance(item, Result) and is_simple(item.op) and seen < LIMITS.most_ops:
                 seen += 1
                 stack.extend(item.op.operands)
             elif not isinstance(item, Constant) and item not in self.scan.invariant:
                 return None
-        return found
+        return varies
 
 
 def is_affordable(scan: Scan, kept: Iterable[ArrayType]) -> bool:
@@ -205,19 +205,19 @@ def for_all_steps(
     known = {**stacked, **scan.scanned, **scan.invariant}
     builder = Builder()
     rewriter = Rewriter(builder)
-    given: list[Value] = []
+    operands: list[Value] = []
     marks: list[bool] = []
     needed, leaves = _needed(values, known)
     for leaf in leaves:
         rewriter.substitution[leaf] = builder.parameter(leaf.type)
-        given.append(known[leaf])
+        operands.append(known[leaf])
         marks.append(leaf not in scan.invariant)
     for op in scan.body.ops:
         if op in needed:
             rewriter.copy(op)
     region = builder.region([rewriter.value(value) for value in values])
-    made = TRANSFORMS.batch(region, marks, scan.length, [stretch] * len(values))
-    return inline_here(made.region, given)
+    batched = TRANSFORMS.batch(region, marks, scan.length, [stretch] * len(values))
+    return inline_here(batched.region, operands)
 
 
 def _needed(values: Sequence[Value], known: Mapping[Value, Value]) -> tuple[set[Op], list[Value]]:

@@ -122,17 +122,17 @@ class _Reader:
         stack, count = list(first.operands), 1
         while stack:
             node = stack.pop()
-            where, place = _outside(node)
-            if where is Outside.INVARIANT or (place in self.kept and place is not sequence):
+            where, outer = _outside(node)
+            if where is Outside.INVARIANT or (outer in self.kept and outer is not sequence):
                 continue
-            made = self._made(node) if count < LIMITS.most_ops else None
-            if made is not None:
+            maker = self._made(node) if count < LIMITS.most_ops else None
+            if maker is not None:
                 count += 1
-                stack += made.operands
-            elif place is None or place is sequence:
+                stack += maker.operands
+            elif outer is None or outer is sequence:
                 return None
             else:
-                added[place] = None
+                added[outer] = None
         return added
 
     def _made(self, node: Node) -> _Made | None:
@@ -150,8 +150,8 @@ class _Reader:
         scan = self._scans.get(op)
         if scan is None:
             scan = self._scans[op] = Scan(op)
-        place = value.index - len(scan.start)
-        return self._made((scan, scan.outs[place])) if place >= 0 else None
+        index = value.index - len(scan.start)
+        return self._made((scan, scan.outs[index])) if index >= 0 else None
 
     # --- the loop that does without -----------------------------------------------------------
 
@@ -186,23 +186,23 @@ class _Reader:
 
     def _value(self, node: Node, known: Known, consts: list[Value], builder: Builder) -> Value:
         """A node in the body of this loop."""
-        where, place = _outside(node)
-        if place is not None and (where, place) in known:
-            return known[where, place]
+        where, outer = _outside(node)
+        if outer is not None and (where, outer) in known:
+            return known[where, outer]
         if where is Outside.INVARIANT:
-            assert place is not None
-            if isinstance(place, Constant):
-                return place
-            consts.append(place)
-            known[where, place] = builder.parameter(place.type)
-            return known[where, place]
-        made = self._made(node)
-        assert made is not None
-        operands = [self._value(operand, known, consts, builder) for operand in made.operands]
-        with builder.at(made.op.location):
-            value = made.op.definition.emit(*operands, **made.attributes)[made.number]
-        if place is not None:
-            known[where, place] = value
+            assert outer is not None
+            if isinstance(outer, Constant):
+                return outer
+            consts.append(outer)
+            known[where, outer] = builder.parameter(outer.type)
+            return known[where, outer]
+        maker = self._made(node)
+        assert maker is not None
+        operands = [self._value(operand, known, consts, builder) for operand in maker.operands]
+        with builder.at(maker.op.location):
+            value = maker.op.definition.emit(*operands, **maker.attributes)[maker.number]
+        if outer is not None:
+            known[where, outer] = value
         return value
 
 
@@ -233,7 +233,7 @@ def _in_a_step(op: Op) -> _Made | None:
     is_stepwise = 0 in places
     if is_stepwise and op.operands[0].type.shape[0] != shape[0]:
         return None
-    kept = [place - 1 for place in places if place > 0]
+    kept = [axis - 1 for axis in places if axis > 0]
     scope = Outside.SEQUENCE if is_stepwise else Outside.INVARIANT
     return _Made(op, 0, {"shape": shape[1:], "dims": kept}, [(scope, op.operands[0])])
 

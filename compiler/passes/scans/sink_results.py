@@ -77,18 +77,18 @@ class _Plan:
     def _move_products(self, late: Sequence[Op]) -> None:
         """Move all products that gain, and what they go into."""
         moved: dict[Op, None] = {}
-        made: set[Value] = set()
+        moved_results: set[Value] = set()
         for op in late:
-            varies = [v in made or self.kept.source(v) is not None for v in op.operands]
+            varies = [v in moved_results or self.kept.source(v) is not None for v in op.operands]
             is_product = op.definition in PRODUCTS and any(varies)
             is_gain = is_product and gains(op, varies, self.scan.length)
-            if is_gain or made.intersection(op.operands):
+            if is_gain or moved_results.intersection(op.operands):
                 if op.regions or not can_batch(op, varies):
                     return
                 moved[op] = None
-                made.update(op.results)
+                moved_results.update(op.results)
         products = [op for op in moved if op.definition in PRODUCTS]
-        operands = dict.fromkeys([v for op in moved for v in op.operands if v not in made])
+        operands = dict.fromkeys([v for op in moved for v in op.operands if v not in moved_results])
         added = dict.fromkeys([v for operand in operands for v in self.kept.source(operand) or ()])
         if products and self._pays(products, list(added)):
             self.moved.update(moved)
@@ -124,15 +124,15 @@ class _Plan:
     def _free(self, late: Sequence[Op]) -> set[Op]:
         """The late ops that no carry goes into, and that can be computed for all steps."""
         known: set[Value] = {*self.scan.invariant, *self.scan.steps}
-        chosen, found = set(late), set()
+        chosen, free = set(late), set()
         for op in self.scan.body.ops:
             if op.regions or not all(isinstance(v, Constant) or v in known for v in op.operands):
                 continue
             if can_batch(op, [v in self.scan.scanned for v in op.operands]):
                 known.update(op.results)
                 if op in chosen:
-                    found.add(op)
-        return found
+                    free.add(op)
+        return free
 
     def _needed(self, out: Value, alone: set[Op]) -> set[Op] | None:
         """The ops to move for an out; None if one of their operands costs the loop work, too."""
