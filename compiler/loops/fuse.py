@@ -456,11 +456,14 @@ class _Fuser:
     def _sibling(
         self, op: Op, result: Result, kind: Kind, outer: tuple[Loop, ...]
     ) -> FusionGroup | None:
-        """The first group that computes in part what a reduction needs, and can wait for it."""
+        """The first group that computes in part what a reduction needs, and can wait for it. One
+        that reads the result cannot: the whole of it is known when the group has ended.
+        """
         inner = tuple(Loop(size) for size in kind[1])
         body = self._reduced(op, result, outer, inner)
+        readers = self.accesses.get(result, {})
         for group in self._siblings.candidates(kind, body, (*outer, *inner)):
-            if len(group.entries) > LIMITS.entries // 2 or group.outer is None:
+            if len(group.entries) > LIMITS.entries // 2 or group.outer is None or group in readers:
                 continue
             own = self._reduced(op, result, group.outer, group.reduce_loops[kind[1]])
             if self._siblings.shares(own, group) and not self._would_wait_for_itself(result, group):

@@ -198,3 +198,33 @@ def test_each_refusal_has_a_reason_and_a_line() -> None:
     for refusal in parted(function, "f64[30, 30]").refusals:
         assert refusal.reason
         assert refusal.producer.location is not None
+
+
+@pytest.mark.parametrize("columns", [8, 64, 300])
+@pytest.mark.parametrize("reduced", [np.mean, np.max])
+def test_rows_written_with_their_reductions_wait_for_them(
+    reduced: Callable[..., Any], columns: int
+) -> None:
+    def levelled(x: Any) -> Any:
+        y = x.copy()
+        for _ in range(3):
+            y[:, :-1] = 0.5 * reduced(y, axis=1)[:, None] - y[:, :1]
+        return y, reduced(y, axis=1)
+
+    x = np.random.default_rng(0).normal(size=(2, columns))
+    for made, expected in zip(wf.jit(levelled)(x), levelled(x), strict=True):
+        np.testing.assert_allclose(made, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(2, 64), (2, 8, 8)])
+def test_a_reduction_does_not_join_one_that_reads_it(shape: tuple[int, ...]) -> None:
+    def levelled(x: Any) -> Any:
+        axes = tuple(range(1, x.ndim))
+        inside = (slice(None), *[slice(-1)] * len(axes))
+        y = x.copy()
+        for _ in range(3):
+            y[inside] = y.mean(axes, keepdims=True)
+        return y
+
+    x = np.random.default_rng(0).normal(size=shape)
+    np.testing.assert_allclose(wf.jit(levelled)(x), levelled(x), rtol=1e-12, atol=1e-14)
