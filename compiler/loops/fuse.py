@@ -117,7 +117,7 @@ class _Fuser:
         self._first_update = first_updates(region)
         self._weights = weights(region)
         self._siblings = ReductionIndex(lambda v: self._weights.get(v, 0) > LIMITS.repeated_cost)
-        self._forced = {op.operands[0] for op in region.ops if _is_stored(op) is False}
+        self._wherever_read = {op.operands[0] for op in region.ops if _is_stored(op) is False}
 
     # --- one op ---
 
@@ -168,7 +168,7 @@ class _Fuser:
             self._alias(op, result)
         elif keeps_order:
             self._store(op, result, groups)
-        elif self._is_forced(result) or self._may_inline(op, result, groups):
+        elif result in self._wherever_read or self._may_inline(op, result, groups):
             self._inline_everywhere(op, result, groups)
         else:
             self._store(op, result, groups)
@@ -199,10 +199,6 @@ class _Fuser:
         """Whether the operand's elements lie in order, so that its array can be read as another."""
         (x,) = op.operands
         return x.type.rank > 0 and self.fusion.resolve(x) not in self.fusion.strided
-
-    def _is_forced(self, result: Result) -> bool:
-        """Whether the user asked for a value to be computed wherever it is read."""
-        return result in self._forced
 
     def _alias(self, op: Op, result: Result) -> None:
         """A reshape of an array, or an array behind a fence, is the same array."""
@@ -456,12 +452,11 @@ class _Fuser:
     def _sibling(
         self, op: Op, result: Result, kind: Kind, outer: tuple[Loop, ...]
     ) -> FusionGroup | None:
-        """The first group that computes in part what a reduction needs, and can wait for it. One
-        that reads the result cannot: the whole of it is known when the group has ended.
+        """The first group that computes in part what a reduction needs, and can wait for it: it
+        does not read the result, all of which is known only when the group has ended.
         """
-        inner = tuple(Loop(size) for size in kind[1])
+        inner, readers = tuple(Loop(size) for size in kind[1]), self.accesses.get(result, {})
         body = self._reduced(op, result, outer, inner)
-        readers = self.accesses.get(result, {})
         for group in self._siblings.candidates(kind, body, (*outer, *inner)):
             if len(group.entries) > LIMITS.entries // 2 or group.outer is None or group in readers:
                 continue
