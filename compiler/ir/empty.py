@@ -15,17 +15,17 @@ def empty_results(op: Op) -> list[Constant] | None:
     definition = op.definition
     if not op.results or op.regions or definition.has_effect or definition.is_marker:
         return None
-    if definition.name == "scatter" and not _may_be_nothing(op):
-        return None
-    if not all(_is_empty(result.type) for result in op.results):
+    if not all(_is_empty(result.type) for result in op.results) or _writes_beside(op):
         return None
     return [Constant(_nothing(result.type), op.location) for result in op.results]
 
 
-def _may_be_nothing(op: Op) -> bool:
-    """Whether a scatter need not fail where there is no place to write to."""
-    updates = op.operands[1].type
-    return _is_empty(updates) or op.attributes["mode"] == "fill"
+def _writes_beside(op: Op) -> bool:
+    """Whether elements are written where there is no place for them, and not left out."""
+    writes = op.definition.memory.writes
+    if writes is None or writes.base is None or op.attributes.get("mode") == "fill":
+        return False
+    return any(not _is_empty(value.type) for value, _ in writes.pieces(op))
 
 
 def _is_empty(type: ArrayType) -> bool:

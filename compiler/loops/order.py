@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import pairwise
 
@@ -35,7 +35,7 @@ def order(fusion: Fusion) -> Order:
 
 
 class _Waits:
-    """Which node depends on which, and how many bytes each writes and reads."""
+    """Which node depends on which and reads what, and how many bytes each writes."""
 
     def __init__(self, fusion: Fusion) -> None:
         self.nodes = fusion.nodes
@@ -55,6 +55,10 @@ class _Waits:
         self.read: dict[Node, list[Value]] = {
             node: [fusion.resolve(value) for value in fusion.reads(node)] for node in self.nodes
         }
+        self.value_readers: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for value in dict.fromkeys(self.read[node]):
+                self.value_readers.setdefault(value, []).append(node)
         self._read_before_updates(fusion)
 
     def _after(self, source: Node, node: Node) -> None:
@@ -78,53 +82,18 @@ class _Waits:
         }
         if not bases:
             return
-        readers: dict[Value, list[Node]] = {base: [] for base in bases.values()}
-        for node in self.nodes:
-            for value in set(self.read[node]) & readers.keys():
-                readers[value].append(node)
-        rank = self._with_updates_late(bases, readers)
-        last = {bases[node]: node for node in sorted(bases, key=rank.__getitem__)}
+
+        def urgency(node: Node, left: Mapping[Value, int]) -> int:
+            """Updates come when nothing else can, first those that nobody else has to wait for."""
+            return 0 if node not in bases else 1 if left[bases[node]] == 1 else 2
+
+        ordered = self._by_urgency(urgency, set(bases.values()))
+        rank = {node: number for number, node in enumerate(ordered)}
+        last = {bases[node]: node for node in ordered if node in bases}
         for base, update in last.items():
-            for reader in readers[base]:
+            for reader in self.value_readers[base]:
                 if rank[reader] < rank[update]:
                     self._after(reader, update)
-
-    def _with_updates_late(
-        self, bases: Mapping[Node, Value], readers: Mapping[Value, Sequence[Node]]
-    ) -> dict[Node, int]:
-        """The place of each node in an order in which an update runs when nothing else can, first
-        those of arrays that nobody else has to read any more.
-        """
-        left = {base: len(nodes) for base, nodes in readers.items()}
-        waiting = {node: len(self.sources[node]) for node in self.nodes}
-        numbers = {node: number for number, node in enumerate(self.nodes)}
-        queue: list[tuple[int, int, int, Node]] = []
-
-        def enqueue(node: Node) -> None:
-            base = bases.get(node)
-            urgency = 0 if base is None else 1 if left[base] == 1 else 2
-            heappush(queue, (urgency, self.first[node], numbers[node], node))
-
-        for node in self.nodes:
-            if not waiting[node]:
-                enqueue(node)
-        rank: dict[Node, int] = {}
-        while queue:
-            node = heappop(queue)[-1]
-            if node in rank:
-                continue
-            rank[node] = len(rank)
-            for base in set(self.read[node]) & left.keys():
-                left[base] -= 1
-                if left[base] == 1:
-                    last = next(reader for reader in readers[base] if reader not in rank)
-                    if not waiting[last]:
-                        enqueue(last)
-            for reader in self.readers[node]:
-                waiting[reader] -= 1
-                if not waiting[reader]:
-                    enqueue(reader)
-        return rank
 
     def by_program(self) -> list[Node]:
         """Of the nodes that are ready, the first in program order."""
@@ -137,26 +106,32 @@ class _Waits:
         return topological_order(self.readers, lambda node: -self.first[node])[::-1]
 
     def by_memory(self) -> list[Node]:
-        """Of the nodes that are ready, the one that frees the most and writes the least.
+        """Of the nodes that are ready, the one that frees the most and writes the least."""
+        sizes = {value: size for results in self.made.values() for value, size in results.items()}
 
-        What a node frees grows when it becomes the last reader of a value, so it is queued again
+        def growth(node: Node, left: Mapping[Value, int]) -> int:
+            freed = sum(sizes.get(v, 0) for v in set(self.read[node]) if left[v] == 1)
+            return sum(self.made[node].values()) - freed
+
+        return self._by_urgency(growth, sizes)
+
+    def _by_urgency(
+        self, urgency: Callable[[Node, Mapping[Value, int]], int], watched: Container[Value]
+    ) -> list[Node]:
+        """Of the nodes that are ready, the one with the least `urgency`, which may depend on how
+        many have `left` to read a value that is watched.
+
+        That of a node changes when it becomes the last reader of a value, so it is queued again
         with its new key then, and older entries are passed over.
         """
-        sizes = {value: size for results in self.made.values() for value, size in results.items()}
-        readers: dict[Value, list[Node]] = {}
-        for node in self.nodes:
-            for value in dict.fromkeys(self.read[node]):
-                readers.setdefault(value, []).append(node)
-        left = {value: len(nodes) for value, nodes in readers.items()}
+        left = {value: len(nodes) for value, nodes in self.value_readers.items()}
         waiting = {node: len(self.sources[node]) for node in self.nodes}
         numbers: dict[Node, int] = {}
         queue: list[tuple[int, int, int, Node]] = []
 
         def enqueue(node: Node) -> None:
-            freed = sum(sizes.get(v, 0) for v in set(self.read[node]) if left[v] == 1)
-            growth = sum(self.made[node].values()) - freed
             number = numbers.setdefault(node, len(numbers))
-            heappush(queue, (growth, self.first[node], number, node))
+            heappush(queue, (urgency(node, left), self.first[node], number, node))
 
         for node in self.nodes:
             if not waiting[node]:
@@ -169,8 +144,8 @@ class _Waits:
             done[node] = None
             for value in dict.fromkeys(self.read[node]):
                 left[value] -= 1
-                if left[value] == 1 and value in sizes:
-                    last = next(reader for reader in readers[value] if reader not in done)
+                if left[value] == 1 and value in watched:
+                    last = next(r for r in self.value_readers[value] if r not in done)
                     if last in numbers:
                         enqueue(last)
             for reader in self.readers[node]:

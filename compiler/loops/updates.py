@@ -83,10 +83,11 @@ def _composed(outer: Update, inner: Update) -> Update:
 
 def _array_place(ref: Ref) -> Ref:
     """Where in an array a place of a view of it is."""
-    while ref.value.type.rank and isinstance(ref.value, Result) and maps.is_view(ref.value.op):
+    base = maps.view_base(ref.value)
+    while ref.value is not base:
+        assert isinstance(ref.value, Result)
         read = maps.expression(ref.value.op, ref.value.index, ref.place)
-        if not isinstance(read, Ref) or not read.value.type.rank:
-            break
+        assert isinstance(read, Ref)
         ref = read
     return ref
 

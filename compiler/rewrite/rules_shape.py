@@ -101,19 +101,18 @@ def _same_shape(op: Op) -> Value | None:
     return x if x.type.shape == op.results[0].type.shape else None
 
 
-def _reshape_of_reshape(op: Op) -> Value | None:
+def reshape_of_reshape(op: Op) -> Value | None:
     inner = made_by(op.operands[0], reshape)
-    return None if inner is None else reshape(inner.operands[0], **op.attributes)
+    return None if inner is None else helpers.reshape(inner.operands[0], op.attributes["shape"])
 
 
-def _transpose_of_transpose(op: Op) -> Value | None:
+def transpose_of_transpose(op: Op) -> Value | None:
     inner = made_by(op.operands[0], transpose)
     if inner is None:
         return None
     first = inner.attributes["permutation"]
-    return transpose(
-        inner.operands[0], permutation=[first[axis] for axis in op.attributes["permutation"]]
-    )
+    permutation = [first[axis] for axis in op.attributes["permutation"]]
+    return helpers.transpose(inner.operands[0], permutation)
 
 
 def _transpose_of_ones(op: Op) -> Value | None:
@@ -365,13 +364,13 @@ RULES: Final[tuple[Rule, ...]] = (
     rule_of_form(
         "reshape of reshape",
         (reshape,),
-        _reshape_of_reshape,
+        reshape_of_reshape,
         example("f32[2, 6]", lambda x: reshape(reshape(x, shape=(3, 4)), shape=(12,))),
     ),
     rule_of_form(
         "transpose of transpose",
         (transpose,),
-        _transpose_of_transpose,
+        transpose_of_transpose,
         example(
             "f32[2, 3, 4]",
             lambda x: transpose(transpose(x, permutation=(1, 2, 0)), permutation=(1, 0, 2)),

@@ -30,10 +30,6 @@ from weft.compiler.rewrite.rule import Exactness, Examples, Rule, example
 from weft.compiler.rewrite.rules_shape import made_by
 
 
-def _is_zeros(value: Value) -> bool:
-    return uniform_value(value) == 0
-
-
 def _on_either_side(join: Callable[[Value, Value], Value | None]) -> Callable[[Op], Value | None]:
     """A sum of an array and of what `join` takes as its second operand."""
 
@@ -49,7 +45,7 @@ def _on_either_side(join: Callable[[Value, Value], Value | None]) -> Callable[[O
 
 def _scattered(array: Value, part: Value) -> Value | None:
     updates: list[Op] = []
-    while not _is_zeros(part):
+    while not helpers.is_zero(part):
         inner = made_by(part, scatter)
         if inner is None or inner.attributes["kind"] != "add":
             return None
@@ -63,7 +59,7 @@ def _scattered(array: Value, part: Value) -> Value | None:
 def _padded(array: Value, part: Value) -> Value | None:
     """Only what was scattered: a window as such is added in one pass over all."""
     inner = made_by(part, pad)
-    if inner is None or not _is_zeros(inner.operands[1]) or any(inner.attributes["interior"]):
+    if inner is None or not helpers.is_zero(inner.operands[1]) or any(inner.attributes["interior"]):
         return None
     low, window = inner.attributes["low"], inner.operands[0]
     ends = (*low, *inner.attributes["high"])
@@ -85,7 +81,7 @@ def _filled(array: Value, part: Value) -> Value | None:
         return None
     before, zeros, *starts = outer.operands
     window, value = inner.operands
-    is_same = zeros.type == window.type and _is_zeros(zeros) and _is_zeros(value)
+    is_same = zeros.type == window.type and helpers.is_zero(zeros) and helpers.is_zero(value)
     if not is_same or [uniform_value(start) for start in starts] != [*inner.attributes["low"]]:
         return None
     return dynamic_update_slice(before, window, *starts)
@@ -94,7 +90,7 @@ def _filled(array: Value, part: Value) -> Value | None:
 def _put(array: Value, part: Value) -> Value | None:
     """A window of an array of which it is half at most."""
     inner = made_by(part, dynamic_update_slice)
-    if inner is None or not _is_zeros(inner.operands[0]):
+    if inner is None or not helpers.is_zero(inner.operands[0]):
         return None
     _, window, *starts = inner.operands
     room = dims.lower(array.type.size - 2 * window.type.size)

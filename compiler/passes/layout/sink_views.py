@@ -14,10 +14,16 @@ from weft.compiler.ir.edit import edit
 from weft.compiler.ir.graph import Graph, Op, Value
 from weft.compiler.ops import helpers
 from weft.compiler.ops.shape import broadcast, reshape, transpose
-from weft.compiler.rewrite.rules_shape import ELEMENTWISE, made_by
+from weft.compiler.rewrite.rules_shape import (
+    ELEMENTWISE,
+    made_by,
+    reshape_of_reshape,
+    transpose_of_transpose,
+)
 
-_VIEWS = (transpose, reshape)
-_ROOTS = frozenset((*ELEMENTWISE, *_VIEWS))
+# All that an op meets on its way down is moved in one go, and not once for each.
+_JOINED = {transpose: transpose_of_transpose, reshape: reshape_of_reshape}
+_ROOTS = frozenset((*ELEMENTWISE, *_JOINED))
 
 
 def sink_views(graph: Graph, fired: Counter[str] | None = None) -> Graph:
@@ -25,11 +31,12 @@ def sink_views(graph: Graph, fired: Counter[str] | None = None) -> Graph:
     counts = fired if fired is not None else Counter()
 
     def visit(op: Op) -> Sequence[Value] | None:
-        if op.definition in _VIEWS:
-            joined = _joined(op)
-            if joined is not None:
-                counts[f"{op.name} of {op.name}"] += 1
-            return joined
+        if op.definition in _JOINED:
+            joined = _JOINED[op.definition](op)
+            if joined is None:
+                return None
+            counts[f"{op.name} of {op.name}"] += 1
+            return (joined,)
         for name, below in (("transpose", _below_transpose), ("reshape", _below_reshape)):
             sunk = below(op)
             if sunk is not None:
@@ -41,22 +48,6 @@ def sink_views(graph: Graph, fired: Counter[str] | None = None) -> Graph:
     while (changed := edit(graph, visit, _ROOTS)) is not graph:
         graph = changed
     return graph
-
-
-def _joined(op: Op) -> Sequence[Value] | None:
-    """A transpose of a transpose as one, and a reshape of a reshape: all that an op meets on its
-    way down is moved in one go, and not once for each.
-    """
-    inner = made_by(op.operands[0], op.definition)
-    if inner is None:
-        return None
-    (x,), type = inner.operands, op.results[0].type
-    if op.definition is reshape:
-        return [x if x.type == type else reshape(x, shape=type.shape)]
-    first, second = inner.attributes["permutation"], op.attributes["permutation"]
-    permutation = tuple([first[axis] for axis in second])
-    is_same = permutation == tuple(range(len(permutation)))
-    return [x if is_same else transpose(x, permutation=permutation)]
 
 
 def _below_transpose(op: Op) -> Value | None:

@@ -168,11 +168,7 @@ class Overlaps:
         self._count += 1
         if not array.size:
             return []
-        begin = end = array.__array_interface__["data"][0]
-        for size, stride in zip(array.shape, array.strides, strict=True):
-            begin += min((size - 1) * stride, 0)
-            end += max((size - 1) * stride, 0)
-        end += array.itemsize
+        begin, end = np.lib.array_utils.byte_bounds(array)
         low, high = bisect_right(self._ends, begin), bisect_left(self._begins, end)
         shared = self._firsts[low:high]
         self._firsts[low:high] = [*shared[:1]] or [(self._count, begin)]

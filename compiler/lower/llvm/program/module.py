@@ -76,7 +76,7 @@ class ProgramCode:
     ways: dict[Op, str] = field(default_factory=dict)
     clocks: dict[Node, int] = field(default_factory=dict)
     chains: dict[tuple[str, ...], str] = field(default_factory=dict)
-    number_bytes: int = 0  # that were given out of those of the schedule
+    numbers_end: int = 0  # of what was given out of the memory for numbers
 
     @property
     def graph(self) -> Graph:
@@ -132,9 +132,8 @@ class ProgramCode:
         self._emit_arena_bytes()
         names = ("run", "arguments", "numbers", "results", "arena")
         f = self.module.function(ENTRY, I64, [(name, PTR) for name in names], glue=True)
-        run, _, numbers, _, arena = f.arguments
-        if self.schedule.number_bytes:
-            self.give_room(f, arena, Sizes(f, self.symbol_values(f, numbers)))
+        _, _, numbers, _, arena = f.arguments
+        self.give_room(f, arena, numbers)
         scratch = self._scratch(f)
         if is_long(self):
             emit_sections(self, f, [*f.arguments, scratch.record])
@@ -153,20 +152,21 @@ class ProgramCode:
         end = f.offset(arena, _word(f, run, Run.ARENA_BYTES))
         return Scratch.of(f, start, end, _word(f, run, Run.THREADS))
 
-    def give_room(self, f: Function, arena: V, sizes: Sizes) -> None:
+    def give_room(self, f: Function, arena: V, numbers: V) -> None:
         """Let a function that is not called by several threads at once have numbers in the arena
         where its stack is full.
         """
         room = self.schedule.number_bytes
         if not room:
             return
+        sizes = Sizes(f, self.symbol_values(f, numbers))
         start = f.offset(arena, sizes.operand(self.plan.bytes))
 
         def spill(bytes: int, alignment: int) -> V | None:
-            begin = -(-self.number_bytes // alignment) * alignment
+            begin = -(-self.numbers_end // alignment) * alignment
             if begin + bytes > room:
                 return None
-            self.number_bytes = begin + bytes
+            self.numbers_end = begin + bytes
             return f.offset(start, begin)
 
         f.frame.other = spill

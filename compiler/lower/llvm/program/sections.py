@@ -174,7 +174,7 @@ class SectionCode(RegionCode):
     ) -> None:
         run, self.arguments, numbers, self.results, arena, scratch, self.passed = g.arguments
         sizes = Sizes(g, program.symbol_values(g, numbers))
-        program.give_room(g, arena, sizes)
+        program.give_room(g, arena, numbers)
         super().__init__(program, program.plan, g, run, sizes, arena, Scratch(scratch))
         self.passing = slots
         self.parameters = parameters
