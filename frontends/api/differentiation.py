@@ -35,6 +35,7 @@ from weft.frontends.regions.closures import (
 from weft.frontends.tracing import tree
 from weft.frontends.tracing.arguments import describe_leaf, parameter_names
 from weft.frontends.tracing.caller import caller_location
+from weft.frontends.tracing.conversion import converting
 from weft.frontends.tracing.trace import find_trace
 
 
@@ -91,13 +92,15 @@ def _name(function: Callable[..., Any]) -> str:
 
 def _close(function: Callable[..., Any], arguments: FlatArguments) -> Closure:
     leaves = arguments.leaves
-    return close(
-        start_trace(find_trace()),
-        function,
-        arguments.treedef,
-        [leaf.type for leaf in leaves],
-        [leaf.weak for leaf in leaves],
-        [leaf.name for leaf in leaves],
+    return converting(
+        lambda: close(
+            start_trace(find_trace()),
+            function,
+            arguments.treedef,
+            [leaf.type for leaf in leaves],
+            [leaf.weak for leaf in leaves],
+            [leaf.name for leaf in leaves],
+        )
     )
 
 

@@ -18,13 +18,13 @@ def grad(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     probes: Sequence[str] = (),
-    control_flow: bool = False,
+    control_flow: bool | None = None,
 ) -> Callable[..., Any]:
     """The gradient of a scalar function with respect to arguments (the first by default).
 
     With `has_aux` the function returns (value, anything) and the result is (gradient, anything).
     With `probes` the result is (gradient, {name: gradient of the intermediate that `wf.probe(name,
-    x)` names}). With `control_flow`, Python's `if`, `while`, ... on traced values are converted.
+    x)` names}). See `jit` for `control_flow`.
 
     >>> import numpy as np, weft as wf
     >>> wf.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
@@ -48,7 +48,7 @@ def value_and_grad(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     probes: Sequence[str] = (),
-    control_flow: bool = False,
+    control_flow: bool | None = None,
 ) -> Callable[..., Any]:
     """The value of a scalar function and its gradient, computed together; see `grad`."""
     function = with_control_flow(function, control_flow)

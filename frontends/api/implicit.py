@@ -22,6 +22,7 @@ from weft.frontends.api.differentiation import jvp
 from weft.frontends.api.jacobians import jacfwd
 from weft.frontends.eager.anywhere import eager
 from weft.frontends.tracing import core, tree
+from weft.frontends.tracing.conversion import prepared
 
 __all__ = ["fixed_point", "linear_solve", "root"]
 
@@ -46,7 +47,7 @@ def root(residual: Callable[..., Any], solver: Callable[..., Any]) -> Callable[.
     @eager
     @functools.wraps(solver, updated=())
     def solved(*args: Any) -> Any:
-        return solution(stop_gradient(solver(*stop_gradient(args))), *args)
+        return solution(stop_gradient(prepared(solver)(*stop_gradient(args))), *args)
 
     return solved
 
@@ -62,8 +63,9 @@ def fixed_point(step: Callable[..., Any], solver: Callable[..., Any]) -> Callabl
     """
 
     def residual(x: Any, *args: Any) -> Any:
+        following = prepared(step)(x, *args)
         return tree.map_tree(
-            lambda new, old: core.wrap(sub(core.lift(new), core.lift(old))), step(x, *args), x
+            lambda new, old: core.wrap(sub(core.lift(new), core.lift(old))), following, x
         )
 
     return root(residual, solver)
@@ -76,7 +78,7 @@ def linear_solve(matvec: Callable[..., Any], b: Any, solver: Callable[..., Any],
     def residual(x: Any, b: Any, *args: Any) -> Any:
         return tree.map_tree(
             lambda left, right: core.wrap(sub(core.lift(left), core.lift(right))),
-            matvec(x, *args),
+            prepared(matvec)(x, *args),
             b,
         )
 
@@ -97,10 +99,10 @@ def _solution(residual: Callable[..., Any]) -> Callable[..., Any]:
         flat, treedef, shapes = _ravel(x)
 
         def of_flat(vector: Any) -> Any:
-            return _ravel(residual(_unravel(vector, treedef, shapes), *args))[0]
+            return _ravel(prepared(residual)(_unravel(vector, treedef, shapes), *args))[0]
 
         def of_args(*others: Any) -> Any:
-            return _ravel(residual(x, *others))[0]
+            return _ravel(prepared(residual)(x, *others))[0]
 
         _, change = jvp(of_args, tuple(args), _with_zeros(args, tangents[1:]))
         matrix = core.lift(jacfwd(of_flat)(flat))

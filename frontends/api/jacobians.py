@@ -27,6 +27,7 @@ from weft.frontends.regions.closures import flatten_arguments
 from weft.frontends.tracing import core, tree
 from weft.frontends.tracing.arguments import describe_leaf, parameter_names
 from weft.frontends.tracing.caller import caller_location
+from weft.frontends.tracing.conversion import prepared
 
 
 def jacfwd(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
@@ -139,7 +140,7 @@ def _select(
         full = list(args)
         for number, value in zip(numbers, chosen, strict=True):
             full[number] = value
-        return function(*full)
+        return prepared(function)(*full)
 
     called.__name__ = name
     single = isinstance(argnums, int)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from textwrap import indent
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from weft.compiler.ir.errors import CompilerError
 from weft.frontends.driver.dispatch import Dispatcher, Specialisation
 from weft.frontends.flow.api import with_control_flow
 from weft.frontends.tracing.arguments import Call
+from weft.frontends.tracing.conversion import converting
 
 # The tracer and the reports are loaded when they are needed.
 if TYPE_CHECKING:
@@ -114,6 +116,7 @@ class CompiledFunction(Dispatcher):
         from weft.frontends.inspect.report import explanation, summary
 
         lines = summary(item.traced.graph, self.backend)
+        lines += [indent(note, "  ") for note in item.traced.notes]
         if self.backend == "cpu":
             with suppress(CompilerError):
                 lines += explanation(self._code(item), item.program.measured_bytes)
@@ -147,7 +150,14 @@ class CompiledFunction(Dispatcher):
         from weft.frontends.eager.anywhere import start_trace
         from weft.frontends.tracing.function import trace_call
 
-        return trace_call(self.function, self.signature.name, call, start_trace())
+        def traced() -> TracedFunction:
+            return trace_call(self.function, self.signature.name, call, start_trace())
+
+        if self._recipe["control_flow"] is not None:
+            return traced()
+        notes: list[str] = []
+        made = converting(traced, notes.append)
+        return replace(made, notes=tuple(map(_unconverted, notes)))
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """By name where its module has it, as for functions; else by the function and the options.
@@ -179,7 +189,7 @@ def jit(
     tiered: bool = False,
     threads: int | None = None,
     products: str = "auto",
-    control_flow: bool = False,
+    control_flow: bool | None = None,
     check: str = "warn",
 ) -> Any:
     """Compile a function of arrays; usable as a decorator, with or without options.
@@ -193,8 +203,10 @@ def jit(
     while native code is made in the background. `threads` limits the threads of each call.
     `products` says what multiplies matrices of floats: "generated" code, "blas" (on several
     threads, on which the last bits depend), or "auto": BLAS where `python -m weft tune` measured it
-    to be faster on this machine. With `control_flow`, Python's `if`, `while`, `for`, ... on traced
-    values become branches and loops (see `control_flow`).
+    to be faster on this machine. Python's `if`, `while`, `for`, ... on traced values become
+    branches and loops (see `control_flow`); where that cannot be done, the function is traced as it
+    is, and `explain` says why.
+    With `control_flow=True` that is an error; with False nothing is converted.
 
     It is traced again when globals, closures and attributes that it reads have changed; draws,
     clocks and the like are warned of. `check="strict"` makes them errors, "off" does neither.
@@ -226,6 +238,10 @@ def jit(
         return result
 
     return compiled if function is None else compiled(function)
+
+
+def _unconverted(reason: str) -> str:
+    return "traced without its control flow converted, which failed:\n" + indent(reason, "  ")
 
 
 def _restored(recipe: dict[str, Any]) -> Any:

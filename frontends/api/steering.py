@@ -14,6 +14,7 @@ from typing import Any
 from weft.compiler.ops import conversion
 from weft.frontends.eager.anywhere import eager
 from weft.frontends.tracing import core, tree
+from weft.frontends.tracing.conversion import prepared
 
 
 @eager
@@ -45,7 +46,7 @@ def no_fuse(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function, updated=())
     def fenced(*args: Any, **kwargs: Any) -> Any:
         inner_args, inner_kwargs = fence((args, kwargs))
-        return fence(function(*inner_args, **inner_kwargs))
+        return fence(prepared(function)(*inner_args, **inner_kwargs))
 
     return fenced
 

@@ -10,6 +10,7 @@ from weft.compiler.ir.graph import Graph
 from weft.frontends.eager.anywhere import start_trace
 from weft.frontends.flow.api import with_control_flow
 from weft.frontends.tracing.arguments import FunctionSignature
+from weft.frontends.tracing.conversion import converting
 from weft.frontends.tracing.function import trace_call
 
 
@@ -18,11 +19,11 @@ def trace(
     *,
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
-    control_flow: bool = False,
+    control_flow: bool | None = None,
 ) -> Callable[..., Graph]:
     """A function that takes the same arguments, or specs in their place, and returns the graph.
 
-    With `control_flow`, Python's `if`, `while`, ... on traced values become part of it.
+    Python's `if`, `while`, ... on traced values become part of it, unless `control_flow` is False.
 
     >>> import numpy as np, weft as wf
     >>> print(wf.trace(lambda x: np.tanh(x) * 2)(wf.spec("f32[n]")))
@@ -40,6 +41,6 @@ def trace(
     @functools.wraps(function, updated=())
     def traced(*args: Any, **kwargs: Any) -> Graph:
         call = signature.take_apart(args, kwargs)
-        return trace_call(function, signature.name, call, start_trace()).graph
+        return converting(lambda: trace_call(function, signature.name, call, start_trace()).graph)
 
     return traced

@@ -15,13 +15,16 @@ _apply = reported(eager(apply_batched))
 
 
 def vmap(
-    function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, control_flow: bool = False
+    function: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    control_flow: bool | None = None,
 ) -> Callable[..., Any]:
     """The function applied to every element along an axis of its arguments, the results stacked.
 
     `in_axes` is an axis, None (not batched), or a tuple with one per argument, each possibly a
-    pytree of them. `out_axes` likewise for the results. With `control_flow`, Python's `if`,
-    `while`, ... on traced values are converted.
+    pytree of them. `out_axes` likewise for the results. See `jit` for
+    `control_flow`.
 
     >>> import numpy as np, weft as wf
     >>> wf.vmap(np.dot)(np.ones((3, 2)), np.arange(6.0).reshape(3, 2))

@@ -33,6 +33,7 @@ from weft.frontends.numpy.functions.namespace import MAIN
 from weft.frontends.numpy.keys import is_basic
 from weft.frontends.numpy.masked.array import Selected
 from weft.frontends.tracing import tree
+from weft.frontends.tracing.conversion import converting
 from weft.frontends.tracing.outside import REGISTRATION, OutsideCalls
 from weft.frontends.tracing.trace import Trace, Tracer, find_trace, located
 from weft.runtime.signatures import Unsupported
@@ -52,6 +53,8 @@ def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     record = recording.current()
     with record.lock:
         try:
+            if any(map(callable, args)):
+                return converting(lambda: _gathered(function, args, kwargs, record))
             return _gathered(function, args, kwargs, record)
         except TraceError:
             values = _values((args, kwargs), lambda array: array.data)

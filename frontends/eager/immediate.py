@@ -19,6 +19,7 @@ from weft.frontends.eager.applying import replaced
 from weft.frontends.eager.op_by_op import goes_op_by_op, is_exact, run_op_by_op
 from weft.frontends.numpy.array import start_trace
 from weft.frontends.tracing import tree
+from weft.frontends.tracing.conversion import converting
 from weft.frontends.tracing.trace import Tracer, located
 
 NumPyArray = np.ndarray[Any, Any]
@@ -29,7 +30,7 @@ _CIPHER: Final = "threefry2x32"  # what all draws are made of
 @sealed
 def compute(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call on NumPy arrays, whose values are known to it; one that draws has native bits."""
-    call = _traced(function, args, kwargs, [])
+    call = converting(lambda: _traced(function, args, kwargs, []))
     if _draws(call.graph.region) and not is_exact(call.graph.region):
         return compute_natively(function, args, kwargs)
     return call.computed_by(lambda graph: evaluate(graph, []))
@@ -43,11 +44,15 @@ def compute_natively(
     which is kept, unless the call needs their values.
     """
     inputs: list[NumPyArray] = []
+
+    def traced(*is_input: Callable[[Any], bool]) -> _Call:
+        inputs.clear()
+        return converting(lambda: _traced(function, args, kwargs, inputs, *is_input))
+
     try:
-        call = _traced(function, args, kwargs, inputs, _is_input)
+        call = traced(_is_input)
     except TraceError:
-        inputs = []
-        call = _traced(function, args, kwargs, inputs)
+        call = traced()
     return call.computed_by(lambda graph: _run(graph, inputs))
 
 

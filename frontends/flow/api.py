@@ -1,4 +1,5 @@
-"""`control_flow`: Python's control flow on traced values, for functions that ask for it.
+"""`control_flow`: Python's control flow on traced values, in all functions that are traced, unless
+they ask for something else.
 
 Nothing is converted before a function is traced, so compiled functions that are found on disk do
 not load any of it.
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.compiler.ir.ambient import active
+from weft.frontends.tracing.conversion import BEGINNING, unconverted
 
 
 def control_flow(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -37,13 +39,38 @@ def control_flow(function: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if active.get() is None:
             return function(*args, **kwargs)
-        from weft.frontends.flow.convert import call_converted
+        from weft.frontends.flow.convert import call_converted, require_source
 
-        return call_converted(function, args, kwargs)
+        require_source(function)
+        return call_converted(function, *args, **kwargs)
 
     return wrapper
 
 
-def with_control_flow(function: Callable[..., Any], control_flow_too: bool) -> Callable[..., Any]:
-    """The function, converted if that was asked for."""
-    return control_flow(function) if control_flow_too else function
+def with_control_flow(
+    function: Callable[..., Any], control_flow_too: bool | None
+) -> Callable[..., Any]:
+    """The function for a trace: converted where that can be done (None), or else refused (True), or
+    as it is (False).
+    """
+    if control_flow_too is None:
+        return function
+    return control_flow(function) if control_flow_too else _as_it_is(function)
+
+
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function, updated=())
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with unconverted():
+            return function(*args, **kwargs)
+
+    return wrapper
+
+
+def _call_converted(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    from weft.frontends.flow.convert import call_converted
+
+    return call_converted(function, *args, **kwargs)
+
+
+BEGINNING.hand_in(_call_converted)

@@ -307,7 +307,7 @@ def _round(number: Any, ndigits: Any = None) -> Any:
         return builtins.round(number, ndigits)
     if ndigits is None:
         return _int(np.rint(number))
-    return np.round(number, ndigits)
+    return builtins.round(number, ndigits)
 
 
 def _next(iterator: Any, *default: Any) -> Any:

@@ -9,7 +9,7 @@ import copy
 import functools
 import re
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any, Final
 
@@ -50,9 +50,8 @@ def _method(instance: Any, name: str) -> Any:
     return getattr(type(instance), name, None)
 
 
-def call_converted(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def call_converted(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function with its control flow converted, and that of functions it calls."""
-    _require_source(function)
     here = conversion.get()
     token = conversion.set(here or Conversion(converted))
     try:
@@ -85,7 +84,7 @@ def _place(error: BaseException) -> Location | None:
     return location
 
 
-def _require_source(function: Any) -> None:
+def require_source(function: Any) -> None:
     """Raise a clear error if a function that is to be converted cannot be."""
     while isinstance(function, functools.partial | types.MethodType):
         function = getattr(function, "func", None) or function.__func__  # type: ignore[union-attr]

@@ -29,6 +29,7 @@ from weft.frontends.regions.bodies import (
 )
 from weft.frontends.tracing import core, tree
 from weft.frontends.tracing.arguments import function_name
+from weft.frontends.tracing.conversion import prepared
 from weft.frontends.tracing.spec import spec
 from weft.frontends.tracing.trace import ArrayLike, Tracer, current_trace
 
@@ -143,7 +144,7 @@ def while_loop(
     """
     carry, treedef = lift_all(initial)
     types, traced_body = _stable_carry(
-        lambda c: (body(c), ()), initial, carry, [], treedef, "while_loop body"
+        lambda c: (prepared(body)(c), ()), initial, carry, [], treedef, "while_loop body"
     )
     traced_condition = trace_body(condition, (initial,), [(type, False) for type in types])
     _require_predicate(traced_condition)
@@ -215,7 +216,7 @@ def map(function: Callable[..., Any], sequences: Any) -> Any:
     """
 
     def step(_: tuple[()], row: Any) -> tuple[tuple[()], Any]:
-        return (), function(row)
+        return (), prepared(function)(row)
 
     return scan(step, (), sequences)[1]
 
@@ -230,7 +231,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], initial: 
     low, high = [int(b) if isinstance(b, np.integer) else b for b in (lower, upper)]
 
     def numbered(i: Any, carry: Any) -> Any:
-        return body(core.wrap(core.lift(i), weak=True), carry)
+        return prepared(body)(core.wrap(core.lift(i), weak=True), carry)
 
     if isinstance(low, int | Dim) and isinstance(high, int | Dim):
         count = dims.maximum(high - low, 0)

@@ -16,6 +16,7 @@ from weft.frontends.regions.closures import flatten_arguments
 from weft.frontends.tracing import core, tree
 from weft.frontends.tracing.arguments import parameter_names
 from weft.frontends.tracing.caller import caller_location
+from weft.frontends.tracing.conversion import prepared
 from weft.frontends.tracing.trace import Tracer, current_trace, find_trace, located
 
 
@@ -81,7 +82,7 @@ class CustomJvp(_Custom):
         same = len(operands) == len(leaves) and all(
             a is b for a, b in zip(operands, leaves, strict=True)
         )
-        return value if same else self.function(*args)
+        return value if same else prepared(self.function)(*args)
 
     def _emit(self, *args: Any) -> Any:
         values, types = self._lifted(args)
@@ -97,7 +98,8 @@ class CustomJvp(_Custom):
             value = tree.unflatten(primal.out_tree, rest[:n_results])
             current_trace().rule = (self, operands, value)
             assert self.rule is not None
-            return self.rule(tree.unflatten(treedef, operands), tree.unflatten(treedef, spread))
+            given = tree.unflatten(treedef, operands), tree.unflatten(treedef, spread)
+            return prepared(self.rule)(*given)
 
         inputs = (*types, *primal.types, *tangents)
         ruled = self._checked(trace_body(rule, inputs, [(t, False) for t in inputs]), primal)
@@ -162,7 +164,7 @@ class CustomVjp(_Custom):
                 f"{self.name} is a custom_vjp without rules: call {self.name}.defvjp"
             )
         if self._own_rule() is not None:
-            return self.function(*args)
+            return prepared(self.function)(*args)
         return self.apply(*args)
 
     def _emit(self, *args: Any) -> Any:
@@ -195,7 +197,7 @@ class CustomVjp(_Custom):
     def _run_forward(self, *args: Any) -> Any:
         current_trace().rule = (self, args, None)
         assert self.forward is not None
-        return self.forward(*args)
+        return prepared(self.forward)(*args)
 
     def _checked_forward(self, forward: TracedBody, primal: TracedBody) -> TracedBody:
         parts = forward.out_tree.children() if forward.out_tree.num_children == 2 else []
@@ -228,7 +230,7 @@ class CustomVjp(_Custom):
             spread = [next(cotangents) if t.dtype.is_inexact else None for t in primal.types]
             current_trace().rule = (self, leaves, None)
             assert self.backward is not None
-            returned = self.backward(
+            returned = prepared(self.backward)(
                 tree.unflatten(residual_tree, leaves[:n_residuals]),
                 tree.unflatten(primal.out_tree, spread),
             )

@@ -28,6 +28,7 @@ from weft.frontends.sparse.derivative_recipes import Recipe, after_gathers, rang
 from weft.frontends.tracing import tree
 from weft.frontends.tracing.arguments import ArgumentLeaf
 from weft.frontends.tracing.caller import caller_location
+from weft.frontends.tracing.conversion import converting, prepared
 from weft.frontends.tracing.trace import find_trace
 
 Array = np.ndarray[Any, Any]
@@ -100,13 +101,15 @@ class DerivativePlan:
     @sealed
     def _analyse(self, arguments: FlatArguments, of_arguments: Structure) -> None:
         leaves = [leaf for leaf, free in zip(arguments.leaves, self.free, strict=True) if free]
-        closure = close(
-            start_trace(find_trace()),
-            self.called,
-            tree.flatten(tuple([0] * len(leaves)))[1],
-            [leaf.type for leaf in leaves],
-            [leaf.weak for leaf in leaves],
-            [leaf.name for leaf in leaves],
+        closure = converting(
+            lambda: close(
+                start_trace(find_trace()),
+                self.called,
+                tree.flatten(tuple([0] * len(leaves)))[1],
+                [leaf.type for leaf in leaves],
+                [leaf.weak for leaf in leaves],
+                [leaf.name for leaf in leaves],
+            )
         )
         self.region = closure.region
         self.row_types = list(closure.region.result_types)
@@ -216,7 +219,7 @@ def _of_free(
             _kept(fixed[number]) if number in fixed else next(remaining)
             for number in range(len(arguments.leaves))
         ]
-        return function(*tree.unflatten(arguments.treedef, full))
+        return prepared(function)(*tree.unflatten(arguments.treedef, full))
 
     return called
 

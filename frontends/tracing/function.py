@@ -18,10 +18,11 @@ from weft.frontends.tracing.trace import Trace
 
 @record
 class TracedFunction:
-    """A graph and how its results are put back together."""
+    """A graph, how its results are put back together, and what is to be said of how it was made."""
 
     graph: Graph
     out_tree: tree.TreeDef
+    notes: tuple[str, ...] = ()
 
 
 @sealed

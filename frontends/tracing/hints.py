@@ -15,7 +15,7 @@ from weft.compiler.ir.errors import TraceError
 from weft.compiler.ir.graph import Parameter, Result, Value
 from weft.compiler.ir.location import Location
 
-CONVERTED: Final = "; or let Weft do so: wf.jit(f, control_flow=True)"
+CONVERTED: Final = "; or let Weft do so, without control_flow=False"
 INTO_NUMPY: Final = (
     "weft.numpy.zeros or np.zeros_like(x) to make the array, as one of NumPy's cannot hold it"
 )

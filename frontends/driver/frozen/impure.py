@@ -51,6 +51,7 @@ _UNSEEDED: Final = frozenset(
     "default_rng RandomState Random SeedSequence SystemRandom "
     "PCG64 PCG64DXSM MT19937 Philox SFC64".split()
 )
+_IN_PLACE_OF_USERS: Final = os.path.join("frontends", "flow", "calls.py")
 _OF_DATES: Final = frozenset(("now", "utcnow", "today"))
 _A_SEED: Final = object()  # for a call that may take a seed from the system
 METHODS: Final = frozenset("read_text read_bytes open exists is_file is_dir stat iterdir".split())
@@ -182,9 +183,11 @@ class Observation:
 
     def _event(self, frame: types.FrameType, event: str, argument: Any) -> None:
         if event == "c_call":
-            self._called.add((_key(argument), frame.f_code.co_filename))
+            asking = _asking(frame)
+            if asking is not None:
+                self._called.add((_key(argument), asking.f_code.co_filename))
         elif event == "call":
-            code, back = frame.f_code, frame.f_back
+            code, back = frame.f_code, _asking(frame.f_back)
             self._codes.add((code.co_filename, code.co_firstlineno))
             if back is not None:
                 self._called.add((_key(code), back.f_code.co_filename))
@@ -200,6 +203,15 @@ class Observation:
         called = getattr(use.called, "__wrapped__", use.called)
         called = getattr(called, "__func__", called)
         return (_key(getattr(called, "__code__", called)), code.co_filename) in self._called
+
+
+def _asking(frame: types.FrameType | None) -> types.FrameType | None:
+    """The frame that calls something: the user's, where it is called for one whose control flow is
+    converted.
+    """
+    while frame is not None and frame.f_code.co_filename.endswith(_IN_PLACE_OF_USERS):
+        frame = frame.f_back
+    return frame
 
 
 def _key(called: Any) -> Any:

@@ -232,8 +232,8 @@ def test_ops_have_the_users_lines() -> None:
 
 
 def test_a_refusal_without_the_option_names_it() -> None:
-    with pytest.raises(wf.TraceError, match="control_flow=True"):
-        wf.jit(lambda x: x if x > 0 else -x)(1.0)
+    with pytest.raises(wf.TraceError, match="without control_flow=False"):
+        wf.jit(lambda x: x if x > 0 else -x, control_flow=False)(1.0)
 
 
 def test_partial_functions_and_callable_objects() -> None:

@@ -202,7 +202,7 @@ REFUSED: list[tuple[Function, str]] = [
 @pytest.mark.parametrize(("function", "says"), REFUSED)
 def test_what_needs_the_number_of_elements_is_refused(function: Function, says: str) -> None:
     with pytest.raises(wf.TraceError, match=says):
-        wf.jit(function)(X)
+        wf.jit(function, control_flow=False)(X)
 
 
 def test_an_element_that_is_not_there_is_an_error() -> None:

@@ -274,7 +274,7 @@ def test_writing_a_traced_value_into_a_numpy_array_is_refused() -> None:
         return y
 
     with pytest.raises(wf.TraceError, match=r"weft.numpy.zeros or np.zeros_like\(x\)") as caught:
-        wf.jit(f)(np.ones(3))
+        wf.jit(f, control_flow=False)(np.ones(3))
     assert "the write to y[0]" in str(caught.value)
 
 

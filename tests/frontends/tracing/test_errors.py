@@ -46,7 +46,7 @@ def refuse(bad: Bad) -> str:
     def function(*args: Any) -> Any:
         return bad.function(*args) if fails[0] or bad.good is not None else args[0]
 
-    compiled = wf.jit(function)
+    compiled = wf.jit(function, control_flow=False)
     for _ in range(2):
         with pytest.raises(bad.error) as caught:
             compiled(*bad.bad)
@@ -274,12 +274,12 @@ def scipys_function(x: Any) -> Any:
     return scipy.linalg.solve(np.eye(3), x)
 
 
-_WRITES = ("weft.numpy.zeros", "control_flow=True")
+_WRITES = ("weft.numpy.zeros", "without control_flow=False")
 
 CONVERSIONS: list[Bad] = [
     Bad(write_a_number, (VECTOR,), ("the write to table[0]", *_WRITES)),
     Bad(write_a_row, (VECTOR,), ("the write to table[1]", *_WRITES)),
-    Bad(named_table, (VECTOR, 1), ("the index of table", "control_flow=True")),
+    Bad(named_table, (VECTOR, 1), ("the index of table", "without control_flow=False")),
     Bad(numpys_generator, (VECTOR,), ("numpy.random", "weft.random.normal(key")),
     Bad(scipys_function, (VECTOR,), ("scipy.linalg", "weft.scipy.linalg", ": scipy.linalg.solve")),
     Bad(to_float, (VECTOR,), ("float()", "`x[0]`", 'x.astype("float64")', ": float(x[0])")),
@@ -644,7 +644,7 @@ def test_functions_and_arguments_of_numpy_that_are_not_there() -> None:
     with pytest.raises(wf.TraceError, match=r"numpy\.busday_count is not supported"):
         wf.jit(lambda x: unknown.busday_count(x, x))(VECTOR)
     with pytest.raises(wf.TraceError, match="out= is a NumPy array that the trace cannot write to"):
-        wf.jit(lambda x: np.sum(x, out=np.zeros(())))(VECTOR)
+        wf.jit(lambda x: np.sum(x, out=np.zeros(())), control_flow=False)(VECTOR)
     with pytest.raises(TypeError, match="axs"):
         wf.jit(lambda x: unknown.sum(x, axs=0))(VECTOR)
 
