@@ -23,9 +23,7 @@ def compiled(xp: Any, size: tuple[str, bool]) -> Function:
     import weft as wf
 
     program = TABLE[size[0]]
-    function = wf.jit(
-        program.function, static_argnums=program.static, control_flow=program.control_flow
-    )
+    function = wf.jit(program.function, static_argnums=program.static)
     return compiles_itself(lambda *arguments: function(*arguments))
 
 

@@ -151,7 +151,7 @@ def check_eager(case: Case, expected: Expected | None = None) -> None:
 
 def check_vmap(case: Case, expected: Expected | None = None) -> None:
     """`vmap` of the function is the function of each element."""
-    function = wf.vmap(case.traced(), control_flow=bool(case.options.get("control_flow")))
+    function = wf.vmap(case.traced(), control_flow=case.options.get("control_flow"))
     values = case.values()
     is_large = (
         max(map(np.size, values), default=0) > 1000

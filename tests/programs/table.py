@@ -1,5 +1,5 @@
-"""The programs under `source`: their functions, arguments small and large, and how they are
-compiled. All of them are written for NumPy alone; `control_flow` is what it takes to compile them.
+"""The programs under `source`: their functions, and arguments small and large. All of them are
+written for NumPy alone.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ class Program:
     inputs: Inputs
     static: tuple[int, ...] = ()
     rtol: float = 1e-9
-    control_flow: bool = True
 
     @property
     def name(self) -> str:
@@ -290,14 +289,14 @@ PROGRAMS: tuple[Program, ...] = (
     Program(factorisations.cholesky, _cholesky),
     Program(factorisations.lu, _lu),
     Program(factorisations.gram_schmidt, _gram_schmidt),
-    Program(convolution.fft_convolve, _convolution, control_flow=False),
+    Program(convolution.fft_convolve, _convolution),
     Program(convolution.overlap_add, _overlap, static=(2,)),
     Program(paths.floyd_warshall, _floyd),
     Program(iterations.conjugate_gradient, _conjugate, rtol=1e-6),
     Program(iterations.power_iteration, _power, rtol=1e-5),
     Program(kalman.kalman, _kalman),
     Program(bodies.n_body, _bodies, static=(4,)),
-    Program(options.black_scholes, _black_scholes, control_flow=False),
+    Program(options.black_scholes, _black_scholes),
     Program(options.barrier_option, _barrier),
     Program(alignment.smith_waterman, _smith),
     Program(alignment.edit_distance, _edit),
@@ -306,14 +305,14 @@ PROGRAMS: tuple[Program, ...] = (
     Program(sampling.hmc, _sampling),
     Program(images.filter_image, _filter),
     Program(images.edges, _image),
-    Program(images.median_filter, _image, control_flow=False),
+    Program(images.median_filter, _image),
     Program(images.dither, _small_image),
     Program(markov.viterbi, _viterbi),
     Program(seams.seam, _small_image),
     Program(bayes.naive_bayes, _classes, static=(2,)),
     Program(spins.ising, _spins),
     Program(hulls.gift_wrapping, _points),
-    Program(colours.rgb_to_hsv, _colours, control_flow=False),
+    Program(colours.rgb_to_hsv, _colours),
     Program(volatility.garch, _returns),
     Program(islands.islands, _land),
     *SWEEPS,

@@ -15,9 +15,7 @@ from tests.programs.table import PROGRAMS, Program
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_results_are_numpys(program: Program) -> None:
     given = program.arguments()
-    compiled = wf.jit(
-        program.function, static_argnums=program.static, control_flow=program.control_flow
-    )
+    compiled = wf.jit(program.function, static_argnums=program.static)
     before = [np.copy(argument) for argument in given]
     made, made_tree = optree.tree_flatten(compiled(*given))
     wanted, wanted_tree = optree.tree_flatten(program.function(*given))
