@@ -203,10 +203,8 @@ def jit(
     while native code is made in the background. `threads` limits the threads of each call.
     `products` says what multiplies matrices of floats: "generated" code, "blas" (on several
     threads, on which the last bits depend), or "auto": BLAS where `python -m weft tune` measured it
-    to be faster on this machine. Python's `if`, `while`, `for`, ... on traced values become
-    branches and loops (see `control_flow`); where that cannot be done, the function is traced as it
-    is, and `explain` says why.
-    With `control_flow=True` that is an error; with False nothing is converted.
+    to be faster on this machine. `control_flow` (True, False) says that Python's `if`, `while`, ...
+    must or must not become branches and loops; None: where that works (docs/control_flow.md).
 
     It is traced again when globals, closures and attributes that it reads have changed; draws,
     clocks and the like are warned of. `check="strict"` makes them errors, "off" does neither.
