@@ -298,7 +298,7 @@ def _number(value: Any, dtype: Any) -> Any:
 
 def _bool(*args: Any) -> Any:
     if len(args) == 1 and is_traced(args[0]):
-        return core.wrap(truth(args[0], "what bool() gets"))
+        return core.wrap(truth(args[0], "what bool() gets"), weak=True)
     return builtins.bool(*args)
 
 

@@ -20,6 +20,7 @@ from weft.compiler.ir.dtypes import is_supported
 from weft.compiler.ops import shape
 from weft.compiler.ops.arithmetic import add, mul
 from weft.frontends.tracing import core
+from weft.frontends.tracing.intervals import note_interval
 from weft.frontends.tracing.trace import Tracer
 
 Count: TypeAlias = "int | Dim | Tracer"
@@ -136,14 +137,20 @@ def steps(iterable: Any) -> Steps | None:
 
 
 def _range(given: range) -> Steps:
+    ends = (given.start, given[-1]) if given else (0, 0)
+
+    def wrapped(number: Any) -> Any:
+        note_interval(number, min(ends), max(ends))
+        return core.wrap(number, weak=True)
+
     def number(k: Any) -> Any:
-        return core.wrap(_affine(core.lift(k), given.start, given.step), weak=True)
+        return wrapped(_affine(core.lift(k), given.start, given.step))
 
     def rows() -> Tracer:
         iota = shape.iota(dtype=dtypes.i64, shape=(len(given),), axis=0)
         return core.wrap(_affine(iota, given.start, given.step))
 
-    return Steps(len(given), rows, lambda row: core.wrap(core.lift(row), weak=True), number)
+    return Steps(len(given), rows, lambda row: wrapped(core.lift(row)), number)
 
 
 def _affine(value: Any, start: int, step: int) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.compiler.ir.edit import inline
-from weft.compiler.ir.graph import Op
+from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.opdef import Trait
 from weft.compiler.ops import logic
 from weft.frontends.flow.branches import choose
@@ -72,7 +72,7 @@ def not_(operand: Any) -> Any:
     """`not a`."""
     if not is_traced(operand):
         return not operand
-    return core.wrap(logic.not_(truth(operand, "the operand of `not`")))
+    return core.wrap(logic.not_(truth(operand, "the operand of `not`")), weak=True)
 
 
 def compare(left: Any, *rest: Any) -> Any:
@@ -105,7 +105,7 @@ def _compare(left: Any, name: str, right: Any) -> Any:
 
 def _contains(container: Any, item: Any) -> Any:
     if isinstance(container, Tracer):
-        return np.any(container == item)
+        return core.wrap(core.lift(np.any(container == item)), weak=True)
     if not is_traced(item):
         return item in container
     if isinstance(container, range):
@@ -122,19 +122,26 @@ def _both(left: Any, right: Later) -> Any:
     """`left and right` for a traced left side."""
     made = _cheap(left, right)
     if made is not None:
-        return core.wrap(logic.and_(truth(left, "the left side of `and`"), made))
+        return _wrap(logic.and_(truth(left, "the left side of `and`"), made[0]), left, made[1])
     return choose(left, right, lambda: _like_bool(left), "this `and`")
 
 
 def _either(left: Any, right: Later) -> Any:
     made = _cheap(left, right)
     if made is not None:
-        return core.wrap(logic.or_(truth(left, "the left side of `or`"), made))
+        return _wrap(logic.or_(truth(left, "the left side of `or`"), made[0]), left, made[1])
     return choose(left, lambda: _like_bool(left), right, "this `or`")
 
 
+def _wrap(value: Value, left: Any, right_is_weak: bool) -> Any:
+    """One of two bools; a Python bool if both are."""
+    return core.wrap(value, weak=core.is_weak(left) and right_is_weak)
+
+
 def _like_bool(left: Any) -> Any:
-    return core.wrap(core.reshape(core.lift(left), ())) if _is_bool(left) else left
+    if not _is_bool(left):
+        return left
+    return core.wrap(core.reshape(core.lift(left), ()), weak=core.is_weak(left))
 
 
 def _is_bool(value: Any) -> bool:
@@ -143,9 +150,9 @@ def _is_bool(value: Any) -> bool:
     return isinstance(value, Tracer) and value.type.dtype.is_bool and value.type.size == 1
 
 
-def _cheap(left: Any, right: Later) -> Any:
-    """The right side if both are bools and it costs next to nothing and cannot fail, so that it may
-    run in any case; else None.
+def _cheap(left: Any, right: Later) -> tuple[Value, bool] | None:
+    """The right side and whether it is a Python bool, if both are bools and it costs next to nothing
+    and cannot fail, so that it may run in any case; else None.
     """
     if not _is_bool(left):
         return None
@@ -159,7 +166,7 @@ def _cheap(left: Any, right: Later) -> Any:
     region, captured = made.close([leaf], [leaf.type])
     if not all(_is_harmless(op) for op in region.ops):
         return None
-    return inline(region, captured, current_trace())[0]
+    return inline(region, captured, current_trace())[0], leaf.weak
 
 
 def _is_harmless(op: Op) -> bool:

@@ -43,6 +43,7 @@ from weft.frontends.flow.variables import State, Taken, VariableLeaf
 from weft.frontends.flow.written import store
 from weft.frontends.regions.bodies import unify
 from weft.frontends.tracing import core, tree
+from weft.frontends.tracing.intervals import LONGEST
 from weft.frontends.tracing.trace import OuterWrite, Trace, Tracer, current_trace, user_line
 
 MOST_ATTEMPTS: Final = 8
@@ -230,7 +231,7 @@ class RolledLoop:
         self, run: Callable[[Any, Any], None], rows: Sequence[ArrayType], with_number: bool
     ) -> TracedStep:
         trace = current_trace().nested()
-        number = trace.argument(_NUMBER, weak=True) if with_number else None
+        number = _step_number(trace) if with_number else None
         entering = self._enter(trace)
         owner = "a row of a sequence"
         given = [trace.argument(type, owner=owner) for type in rows]
@@ -311,7 +312,7 @@ class RolledLoop:
         self, goes_on: Callable[[Any], Value], with_number: bool
     ) -> tuple[Region, list[Value]]:
         trace = current_trace().nested()
-        number = trace.argument(_NUMBER, weak=True) if with_number else None
+        number = _step_number(trace) if with_number else None
         entering = self._enter(trace)
         made: list[Value] = []
 
@@ -529,6 +530,13 @@ class RolledLoop:
         ]
         for number, (_, container) in enumerate(step.lists):
             container.extend([item for made in steps for item in made[number]])
+
+
+def _step_number(trace: Trace) -> Tracer:
+    """The number of a step, as a parameter."""
+    number = trace.argument(_NUMBER, weak=True)
+    trace.intervals[number.value] = 0, LONGEST
+    return number
 
 
 def _adapted_leaf(before: VariableLeaf, after: VariableLeaf) -> VariableLeaf | None:

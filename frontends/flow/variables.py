@@ -106,7 +106,7 @@ def _leaf(leaf: Any, trace: Trace, moved: Sequence[Tracer]) -> VariableLeaf:
         return VariableLeaf(value.type, False, value)
     if isinstance(leaf, bool | int | float | complex):
         value = trace.lift(leaf)
-        return VariableLeaf(value.type, not isinstance(leaf, bool), None, leaf)
+        return VariableLeaf(value.type, True, None, leaf)
     if isinstance(leaf, Dim):
         return VariableLeaf(trace.lift(leaf).type, True, None, leaf)
     return VariableLeaf(None, plain=leaf)

@@ -65,7 +65,7 @@ def trace_body(
 
 def lift_leaf(leaf: ArrayLike, trace: Trace) -> Tracer:
     """A leaf as a tracer; a Python number promotes as one."""
-    weak = isinstance(leaf, int | float | complex) and not isinstance(leaf, bool | np.generic)
+    weak = isinstance(leaf, int | float | complex) and not isinstance(leaf, np.generic)
     return trace.wrap(trace.lift(leaf), weak=weak)
 
 

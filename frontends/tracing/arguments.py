@@ -24,7 +24,7 @@ from weft.frontends.tracing.scalars import lost_meaning, scalar_dtype
 
 @record
 class ArgumentLeaf:
-    """One array argument: its name, its type, and whether it came as a Python scalar."""
+    """One array argument: its name, its type, and whether it came as a Python number."""
 
     name: str
     type: ArrayType
@@ -150,7 +150,7 @@ def describe_leaf(name: str, value: Any, function: str) -> ArgumentLeaf:
     if isinstance(value, ArrayType):
         return ArgumentLeaf(name, value)
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
-        return ArgumentLeaf(name, ArrayType(scalar_dtype(value)), weak=not isinstance(value, bool))
+        return ArgumentLeaf(name, ArrayType(scalar_dtype(value)), weak=True)
     if not isinstance(value, np.ndarray | np.generic):
         if _is_tracer(value):
             return ArgumentLeaf(name, value.type, value.weak)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,7 +24,9 @@ from weft.compiler.ops import conversion, shape
 from weft.frontends.tracing.scalars import Scalar, scalar_dtype
 from weft.frontends.tracing.trace import ArrayLike, Tracer, current_trace
 
-WEAK_TYPES = {dtypes.i64: int, dtypes.f64: float, dtypes.c128: complex}
+WEAK_TYPES: Final = {dtypes.i64: int, dtypes.f64: float, dtypes.c128: complex}
+PYTHON_TYPES: Final[dict[DType, type]] = {dtypes.bool_: bool, **WEAK_TYPES}
+NUMBER_DTYPES: Final = {kind: dtype for dtype, kind in PYTHON_TYPES.items()}
 
 
 def lift(operand: ArrayLike, dtype: DType | None = None) -> Value:
@@ -93,8 +95,25 @@ def _promote_weak(common: DType, kind: type) -> DType:
 
 
 def is_weak(*operands: ArrayLike) -> bool:
-    """Whether all operands promote as Python scalars do."""
-    return all(isinstance(promotion_key(operand), type) for operand in operands)
+    """Whether all operands are Python numbers, or arrays that promote as these do."""
+    return all(
+        operand.weak if isinstance(operand, Tracer) else python_type(operand) is not None
+        for operand in operands
+    )
+
+
+def python_type(operand: Any) -> type | None:
+    """`bool`, `int`, `float` or `complex` for a Python number, traced or not; None for all else."""
+    if isinstance(operand, Tracer):
+        is_number = operand.weak and not operand.type.shape
+        return PYTHON_TYPES.get(operand.type.dtype) if is_number else None
+    if type(operand) in NUMBER_DTYPES:
+        return type(operand)
+    if isinstance(operand, Dim):
+        return int
+    if isinstance(operand, np.generic):
+        return None
+    return next((kind for kind in NUMBER_DTYPES if isinstance(operand, kind)), None)
 
 
 def promote(*operands: ArrayLike) -> list[Value]:

@@ -66,8 +66,8 @@ class TracerView:
 class Tracer:
     """An array whose value is not known while the user's function is traced.
 
-    `weak` marks values that come from Python scalars and promote as those do. A tracer made as a
-    view of another follows writes to it, and writes through to it.
+    `weak` marks Python numbers, bools among them: they promote as such, and operators on them alone
+    are Python's. A tracer made as a view of another follows writes to it, and writes through to it.
 
     After a branch or loop it may depend on values which array of before this one is: those are its
     `aliases`. It follows writes to them and writes through to them where they are the same. If it
@@ -362,6 +362,7 @@ class Trace(Builder):
         "captures",
         "doubted",
         "finished",
+        "intervals",
         "is_rounding",
         "read_arrays",
         "rule",
@@ -376,6 +377,7 @@ class Trace(Builder):
         self.captures: dict[Value, Parameter] = {}
         self.doubted: list[Tracer] = []
         self.finished = False
+        self.intervals: dict[Value, tuple[int, int]] = {}
         self.is_rounding: bool = parent is not None and parent.is_rounding
         self.read_arrays: dict[int, Tracer] = {}
         self.rule: tuple[Any, Sequence[Any], Any] | None = None

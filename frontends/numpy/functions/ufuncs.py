@@ -92,13 +92,12 @@ from weft.frontends.numpy.functions.special_ufuncs import SPECIAL
 from weft.frontends.tracing.core import (
     broadcast_together,
     cast,
-    is_weak,
     lift,
     promotion_key,
     trace_error,
     wrap,
 )
-from weft.frontends.tracing.trace import ArrayLike, Tracer
+from weft.frontends.tracing.trace import ArrayLike
 
 Emit = Callable[..., "Value | tuple[Value, ...]"]
 
@@ -400,20 +399,3 @@ def apply_ufunc(
     if isinstance(computed, tuple):
         return tuple([wrap(cast(v, d)) for v, d in zip(computed, outputs, strict=True)])
     return wrap(cast(computed, outputs[0]))
-
-
-_OPERATORS: Final = frozenset(
-    (np.add, np.subtract, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.power)
-    + (np.negative, np.positive, np.absolute)
-)
-
-
-def apply_operator(ufunc: np.ufunc, *operands: ArrayLike) -> Any:
-    """A Python operator: as the ufunc, but what is made of Python scalars alone stays one for
-    promotion.
-    """
-    result = apply_ufunc(ufunc, *operands)
-    if ufunc in _OPERATORS and is_weak(*operands):
-        assert isinstance(result, Tracer)
-        result.weak = True
-    return result

@@ -1,0 +1,296 @@
+"""Python's operators on traced arrays: NumPy's ufuncs, and on Python numbers alone what Python means
+by them. `True + True` is 2, `1 / 0` an error, and what is made of Python numbers is one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from weft.compiler.ir import dtypes
+from weft.compiler.ir.build import constant
+from weft.compiler.ir.errors import ArgumentError
+from weft.compiler.ir.graph import Constant, Result, Value
+from weft.compiler.ops.arithmetic import abs_, floor, minimum, mul, neg, pow_
+from weft.compiler.ops.conversion import imag, real
+from weft.compiler.ops.logic import and_, eq, ge, is_finite, le, lt, ne, not_, or_, xor
+from weft.frontends.numpy.functions.ufuncs import apply_ufunc, emitter
+from weft.frontends.tracing.core import (
+    NUMBER_DTYPES,
+    cast,
+    is_weak,
+    lift,
+    python_type,
+    trace_error,
+    wrap,
+)
+from weft.frontends.tracing.intervals import (
+    differences,
+    fits,
+    interval,
+    products,
+    sums,
+)
+from weft.frontends.tracing.requirements import require
+from weft.frontends.tracing.trace import ArrayLike, Tracer
+
+_PYTHON: Final[Mapping[np.ufunc, Callable[..., Any]]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.true_divide: operator.truediv,
+    np.floor_divide: operator.floordiv,
+    np.remainder: operator.mod,
+    np.divmod: divmod,
+    np.power: operator.pow,
+    np.negative: operator.neg,
+    np.positive: operator.pos,
+    np.absolute: abs,
+    np.invert: operator.invert,
+    np.bitwise_and: operator.and_,
+    np.bitwise_or: operator.or_,
+    np.bitwise_xor: operator.xor,
+    np.left_shift: operator.lshift,
+    np.right_shift: operator.rshift,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+}
+_DIVISIONS: Final = (np.true_divide, np.floor_divide, np.remainder, np.divmod)
+_COMPARISONS: Final = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
+_SMALL: Final = 1 << 20
+_LIMIT: Final = float(1 << 63) * (1 - 2.0**-40)
+
+
+def apply_operator(ufunc: np.ufunc, *operands: ArrayLike) -> Any:
+    """A Python operator: as the ufunc, but on Python numbers alone as Python has it."""
+    kinds = tuple([python_type(operand) for operand in operands])
+    if None in kinds or _compares_long_ints(ufunc, operands):
+        result = apply_ufunc(ufunc, *operands)
+        if isinstance(result, Tracer) and is_weak(*operands):
+            result.weak = True
+        return result
+    return _on_numbers(ufunc, operands, kinds)  # type: ignore[arg-type]
+
+
+def _compares_long_ints(ufunc: np.ufunc, operands: Sequence[ArrayLike]) -> bool:
+    """Whether a number is compared with an int that no traced one can be."""
+    is_long = any(isinstance(one, int) and not fits((one, one)) for one in operands)
+    return is_long and ufunc in _COMPARISONS
+
+
+def _on_numbers(ufunc: np.ufunc, operands: Sequence[ArrayLike], kinds: tuple[type, ...]) -> Any:
+    made = _result_type(ufunc, kinds)
+    common = _common_type(kinds, made)
+    values = [_lifted(operand, common) for operand in operands]
+    if ufunc in _DIVISIONS:
+        _require_divisor(ufunc, kinds, values[1])
+    if ufunc is np.power:
+        return _power(kinds, values, common)
+    computed = _of_ints(ufunc, values) if made is int and common is int else None
+    if computed is None:
+        emit = emitter(ufunc)
+        assert emit is not None
+        computed = emit(*values)
+    return _numbers(computed, made)
+
+
+def _numbers(computed: Value | tuple[Value, ...], made: type) -> Any:
+    if isinstance(computed, tuple):
+        return tuple([wrap(cast(value, NUMBER_DTYPES[made]), weak=True) for value in computed])
+    return wrap(cast(computed, NUMBER_DTYPES[made]), weak=True)
+
+
+@lru_cache(maxsize=1024)
+def _result_type(ufunc: np.ufunc, kinds: tuple[type, ...]) -> type:
+    """What Python makes of numbers of these types; raises what Python raises."""
+    if ufunc is np.invert and kinds == (bool,):
+        return int  # as Python does, with a warning
+    made = _PYTHON[ufunc](*[kind(1) for kind in kinds])
+    return type(made[0]) if isinstance(made, tuple) else type(made)
+
+
+def _common_type(kinds: tuple[type, ...], made: type) -> type:
+    """The type in which Python computes."""
+    order = list(NUMBER_DTYPES)
+    widest = max(kinds, key=order.index)
+    return made if order.index(made) > order.index(widest) else widest
+
+
+def _lifted(operand: ArrayLike, common: type) -> Value:
+    if isinstance(operand, int) and common is int and not fits((operand, operand)):
+        raise trace_error(
+            f"the int {operand} has more than 64 bits, which a program cannot compute with: use a "
+            "float, or make the values that it is used with static"
+        )
+    return lift(operand, NUMBER_DTYPES[common])
+
+
+def _raised(function: Callable[..., Any], *operands: Any) -> Exception:
+    """The exception that Python raises, in the words of this version of it."""
+    try:
+        function(*operands)
+    except ArithmeticError as error:
+        return error.with_traceback(None)
+    except ValueError as error:
+        return error.with_traceback(None)
+    raise AssertionError("no exception")
+
+
+def _require_divisor(ufunc: np.ufunc, kinds: tuple[type, ...], divisor: Value) -> None:
+    if isinstance(divisor, Constant) and divisor.array != 0:
+        return
+    error = _raised(_PYTHON[ufunc], kinds[0](1), kinds[1](0))
+    require(lambda: ne(divisor, _number(divisor, 0)), error)
+
+
+# --- ints -----------------------------------------------------------------------------------------
+
+
+def _of_ints(ufunc: np.ufunc, values: list[Value]) -> Value | None:
+    """What Python computes without a limit, as far as 64 bits go; None if the ufunc does it too."""
+    if ufunc in (np.add, np.subtract, np.multiply):
+        return _within_64_bits(ufunc, *values)
+    if ufunc in (np.left_shift, np.right_shift):
+        return _shift(ufunc, *values)
+    return None
+
+
+def _within_64_bits(ufunc: np.ufunc, x: Value, y: Value) -> Value:
+    emit: Any = emitter(ufunc)
+    result: Value = emit(x, y)
+    ends, other = interval(x), interval(y)
+    combine = {np.add: sums, np.subtract: differences, np.multiply: products}[ufunc]
+    if fits(combine(ends, other)) or isinstance(result, Constant):
+        return result
+    if ufunc is np.multiply:
+        require(lambda: _is_moderate(mul(_as_float(x), _as_float(y))), _too_large())
+        return result
+    if not any(max(map(abs, one)) <= _SMALL for one in (ends, other)):
+        require(lambda: _keeps_sign(ufunc, x, y, result), _too_large())
+    return result
+
+
+def _keeps_sign(ufunc: np.ufunc, x: Value, y: Value, result: Value) -> Value:
+    """Whether a sum or difference has not run over: its sign is possible."""
+    other = y if ufunc is np.add else not_(y)
+    return ge(and_(xor(x, result), xor(other, result)), _number(x, 0))
+
+
+def _shift(ufunc: np.ufunc, x: Value, count: Value) -> Value:
+    if interval(count)[0] < 0:
+        require(lambda: ge(count, _number(count, 0)), _raised(operator.lshift, 1, -1))
+    emit: Any = emitter(ufunc)
+    result: Value = emit(x, count)
+    low, high = interval(count)
+    if ufunc is np.left_shift and not (
+        0 <= low and high < 64 and fits(products(interval(x), (1, 1 << high)))
+    ):
+        require(lambda: _is_moderate(mul(_as_float(x), _power_of_two(count))), _too_large())
+    return result
+
+
+def _power_of_two(count: Value) -> Value:
+    return pow_(_number_of(2.0), minimum(_as_float(count), _number_of(1000.0)))
+
+
+def _is_moderate(size: Value) -> Value:
+    return lt(abs_(size), _number_of(_LIMIT))
+
+
+def _too_large() -> Exception:
+    return ArgumentError(
+        "an int of this program has more than 64 bits; Python's ints have no limit, those of a "
+        "program do: use floats, or make the int static (static_argnames=...)"
+    )
+
+
+# --- powers ---------------------------------------------------------------------------------------
+
+
+def _power(kinds: tuple[type, ...], values: list[Value], common: type) -> Tracer:
+    if common is int:
+        x, y = values
+        low, high = interval(y)
+        if high >= 0:
+            return wrap(_power_of_ints(x, y, low, high), weak=True)
+        values = [cast(value, dtypes.f64) for value in values]
+        common = float
+    emit: Any = emitter(np.power)
+    result: Value = emit(*values)
+    if common is float:
+        _require_real(*values, result)
+    else:
+        _require_complex(*values)
+    return wrap(result, weak=True)
+
+
+def _power_of_ints(x: Value, y: Value, low: int, high: int) -> Value:
+    """An int to an int that is not negative: which type the other ones have, a float, has to be
+    known while tracing.
+    """
+    if low < 0:
+        if isinstance(y, Result) and y.op.definition is neg:
+            operator.index(wrap(y))  # type: ignore[arg-type]
+        require(lambda: ge(y, _number(y, 0)), _NEGATIVE_POWER)
+    emit: Any = emitter(np.power)
+    result: Value = emit(x, y)
+    base = max(map(abs, interval(x)))
+    if base > 1 and not (0 <= high < 64 and base**high < 1 << 63):
+        require(lambda: _is_moderate(pow_(abs_(_as_float(x)), _as_float(y))), _too_large())
+    return result
+
+
+_NEGATIVE_POWER: Final = ArgumentError(
+    "an int to a negative power is a float in Python, and to others an int: write the base as a "
+    "float, or make the exponent static (static_argnames=...)"
+)
+_COMPLEX_POWER: Final = ArgumentError(
+    "a negative float to a power that is no whole number is complex in Python, and others are "
+    "floats: write complex(x) ** y, or abs(x) ** y"
+)
+
+
+def _require_real(x: Value, y: Value, result: Value) -> None:
+    zero = _number_of(0.0)
+    exponent = y.array.item() if isinstance(y, Constant) else None
+    if exponent is None or exponent < 0:
+        require(lambda: or_(ne(x, zero), ge(y, zero)), _raised(operator.pow, 0.0, -1.0))
+    is_whole = exponent is not None and (exponent % 1 == 0 or exponent in (np.inf, -np.inf))
+    is_positive = isinstance(x, Constant) and x.array > 0
+    if not is_whole and not is_positive:
+        require(lambda: or_(not_(lt(x, zero)), eq(floor(y), y)), _COMPLEX_POWER)
+    if exponent is None or not -1 <= exponent <= 1:
+        require(
+            lambda: or_(is_finite(result), not_(and_(is_finite(x), is_finite(y)))),
+            _raised(operator.pow, 10.0, 1000.0),
+        )
+
+
+def _require_complex(x: Value, y: Value) -> None:
+    zero = _number_of(0.0)
+    require(
+        lambda: or_(
+            ne(x, _number(x, 0)), and_(eq(imag(y), zero), le(zero, real(y)))
+        ),
+        _raised(operator.pow, 0j, -1),
+    )
+
+
+def _number(like: Value, number: Any) -> Value:
+    return constant(number, like.type.dtype)
+
+
+def _number_of(number: float) -> Value:
+    return constant(number, dtypes.f64)
+
+
+def _as_float(value: Value) -> Value:
+    return cast(value, dtypes.f64)
