@@ -23,11 +23,11 @@ def _differences(call: Call, key: Any) -> list[str]:
     if treedef != mine[0]:
         return [f"the arguments have another structure: {mine[0]} instead of {treedef}"]
     differences = []
-    for leaf, (type, weak) in zip(call.leaves, kinds, strict=True):
+    for leaf, (type, weak, is_scalar) in zip(call.leaves, kinds, strict=True):
         if leaf.type != type:
             differences.append(f"{leaf.name} is {leaf.type}, was {type}")
-        elif leaf.weak != weak:
-            now, then = _origin(leaf.weak), _origin(weak)
+        elif leaf.kind != (type, weak, is_scalar):
+            now, then = _origin(leaf.weak, leaf.is_scalar), _origin(weak, is_scalar)
             differences.append(f"{leaf.name} came as {now}, before as {then}")
     for (argument_key, now_value), (_, then_value) in zip(mine[2], static, strict=False):
         if now_value != then_value:
@@ -41,5 +41,5 @@ def _differences(call: Call, key: Any) -> list[str]:
     return differences
 
 
-def _origin(weak: bool) -> str:
-    return "a Python number" if weak else "an array"
+def _origin(weak: bool, is_scalar: bool | None) -> str:
+    return "a Python number" if weak else "a scalar of NumPy" if is_scalar else "an array"

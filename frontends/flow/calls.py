@@ -12,13 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.compiler.ir import dtypes
 from weft.compiler.ir.graph import Constant
-from weft.frontends.flow import libraries
+from weft.frontends.flow import libraries, mathematics
 from weft.frontends.flow.iteration import Enumerated, TracedRange, Zipped
 from weft.frontends.flow.kinship import element
 from weft.frontends.flow.logic import and_, or_
-from weft.frontends.flow.parts import adopted, is_array, is_traced, require_defined, truth
+from weft.frontends.flow.parts import adopted, is_array, is_traced, truth
+from weft.frontends.flow.rounding import rounded
+from weft.frontends.flow.samples import SAMPLED
 from weft.frontends.flow.saved import require_free, require_no_draw
 from weft.frontends.numpy.functions import index_tricks
 from weft.frontends.numpy.functions.mapping import vectorize
@@ -32,17 +33,6 @@ _PLAIN: Final = (types.BuiltinFunctionType, types.BuiltinMethodType)
 _ARRAYS: Final = (np.array, np.asarray, np.asanyarray, np.ascontiguousarray)
 _FILLED: Final = (np.zeros, np.ones, np.empty, np.full, np.eye, np.identity)
 _FILLED_LIKE: Final = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
-_MATH: Final = {
-    "acos": "arccos",
-    "asin": "arcsin",
-    "atan": "arctan",
-    "atan2": "arctan2",
-    "acosh": "arccosh",
-    "asinh": "arcsinh",
-    "atanh": "arctanh",
-    "pow": "power",
-}
-_WHOLE: Final = ("floor", "ceil", "trunc")
 
 
 class Calls:
@@ -68,12 +58,10 @@ class Calls:
         if isinstance(function, _PLAIN):
             require_free(getattr(function, "__self__", None))  # send
             if function.__module__ == "math":
-                return functools.partial(_math, function)
+                return functools.partial(mathematics.call, function)
             return self._builtins.get(function) or self._numpy(function)
-        if isinstance(function, np.ufunc) or (getattr(function, "__module__", "") or "").startswith(
-            "numpy"
-        ):
-            return self._numpy(function)
+        if isinstance(function, np.ufunc) or _is_numpys(function):
+            return self._builtins.get(function) or self._numpy(function)
         return self._convert(function)
 
     def _taking(self, plain: Any) -> Callable[..., Any]:
@@ -114,6 +102,12 @@ class Calls:
         if held is None or any(isinstance(arg, Tracer) for arg in given):
             return function(*given, **kwargs)
         return _call_on_lists(held, function, given, kwargs)
+
+
+def _is_numpys(function: Any) -> bool:
+    """Whether a function is of NumPy itself, not of another library whose name begins so."""
+    module = getattr(function, "__module__", "") or ""
+    return module.partition(".")[0] == "numpy"
 
 
 def raising() -> None:
@@ -230,17 +224,6 @@ def _scalar_type(function: Any) -> Any:
 # --- builtins -------------------------------------------------------------------------------------
 
 
-def _math(function: Any, *args: Any) -> Any:
-    if not any(isinstance(arg, Tracer) for arg in args):
-        return function(*args)
-    name = function.__name__
-    ours = getattr(np, _MATH.get(name, name), None)
-    if ours is None:
-        raise core.trace_error(f"math.{name} has no version for traced values")
-    made = ours(*args)
-    return made.astype(np.int64) if name in _WHOLE else made
-
-
 def _range(*args: Any) -> Any:
     if not any(is_traced(arg) for arg in args):
         return builtins.range(*[_known(arg) for arg in args])
@@ -279,21 +262,14 @@ def _reversed(sequence: Any) -> Any:
 
 def _int(*args: Any, **kwargs: Any) -> Any:
     if len(args) == 1 and is_traced(args[0]):
-        return core.wrap(_number(args[0], dtypes.i64), weak=True)
+        return mathematics.whole(args[0], np.trunc)
     return builtins.int(*args, **kwargs)
 
 
 def _float(*args: Any) -> Any:
     if len(args) == 1 and is_traced(args[0]):
-        return core.wrap(_number(args[0], dtypes.f64), weak=True)
+        return core.wrap(mathematics.real(args[0]), weak=True)
     return builtins.float(*args)
-
-
-def _number(value: Any, dtype: Any) -> Any:
-    lifted = core.lift(value)
-    if lifted.type.size != 1:
-        raise core.trace_error(f"only arrays of one element are numbers, not {lifted.type}")
-    return core.cast(core.reshape(lifted, ()), dtype)
 
 
 def _bool(*args: Any) -> Any:
@@ -302,28 +278,17 @@ def _bool(*args: Any) -> Any:
     return builtins.bool(*args)
 
 
-def _round(number: Any, ndigits: Any = None) -> Any:
-    if not is_traced(number):
-        return builtins.round(number, ndigits)
-    if ndigits is None:
-        return _int(np.rint(number))
-    return builtins.round(number, ndigits)
+def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
+    if mod is None or not any(map(is_traced, (base, exp, mod))):
+        return builtins.pow(base, exp, mod)
+    raise core.trace_error(
+        "pow() with a modulus is not supported for traced ints; write a loop of x * x % m"
+    )
 
 
 def _next(iterator: Any, *default: Any) -> Any:
     require_free(iterator)
     return builtins.next(iterator, *default)
-
-
-def _getattr(owner: Any, name: str, *default: Any) -> Any:
-    if default:
-        require_defined(owner, name)
-    return builtins.getattr(owner, name, *default)
-
-
-def _hasattr(owner: Any, name: str) -> bool:
-    require_defined(owner, name)
-    return builtins.hasattr(owner, name)
 
 
 def _extreme(plain: Any, is_better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -362,14 +327,14 @@ def _len(value: Any) -> Any:
 
 def _any(iterable: Any) -> Any:
     if _is_array(iterable):
-        return np.any(iterable)
+        return _bool(np.any(iterable))
     items = list(iterable)
     return or_(lambda: False, *[lambda item=item: _bool(item) for item in items])
 
 
 def _all(iterable: Any) -> Any:
     if _is_array(iterable):
-        return np.all(iterable)
+        return _bool(np.all(iterable))
     items = list(iterable)
     return and_(lambda: True, *[lambda item=item: _bool(item) for item in items])
 
@@ -381,22 +346,22 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
 
 
 _BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
+    **SAMPLED,
     np.vectorize: vectorize,
     builtins.all: _all,
     builtins.any: _any,
     builtins.bool: _bool,
     builtins.enumerate: _enumerate,
     builtins.float: _float,
-    builtins.getattr: _getattr,
-    builtins.hasattr: _hasattr,
     builtins.int: _int,
     builtins.len: _len,
     builtins.max: _extreme(builtins.max, lambda item, best: item > best),
     builtins.min: _extreme(builtins.min, lambda item, best: item < best),
     builtins.next: _next,
+    builtins.pow: _pow,
     builtins.range: _range,
     builtins.reversed: _reversed,
-    builtins.round: _round,
+    builtins.round: rounded,
     builtins.sum: _sum,
     builtins.zip: _zip,
 }

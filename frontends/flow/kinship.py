@@ -167,12 +167,15 @@ class Kinship:
 
 
 def element(items: Sequence[Any], place: Tracer) -> Tracer:
-    """`items[place]`: one of several arrays, which a write to it is seen by."""
+    """`items[place]`: one of several arrays, which a write to it is seen by, or of numbers."""
     trace = current_trace()
+    if place.type.shape or place.type.dtype.is_inexact:
+        raise TypeError(f"list indices must be integers or slices, not {place.type}")
+    place = core.wrap(core.cast(core.lift(place), i64))
     value = BY_NUMPY[np.stack](items)[place].value
     arrays = [item for item in items if isinstance(item, Tracer) and item.type.shape]
     if not value.type.shape:
-        return core.wrap(value)
+        return core.wrap(value, weak=core.is_weak(*items))
     kinds = dict.fromkeys([core.lift(item).type.dtype for item in items])
     if len(kinds) > 1:
         raise core.trace_error(

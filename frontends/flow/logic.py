@@ -100,6 +100,8 @@ def _compare(left: Any, name: str, right: Any) -> Any:
         return _contains(right, left)
     if name == "not in":
         return not_(_contains(right, left))
+    if name in ("is", "is not") and core.python_type(left) is core.python_type(right) is bool:
+        name = "==" if name == "is" else "!="  # there is one True
     return _OPERATORS[name](left, right)
 
 
@@ -151,8 +153,8 @@ def _is_bool(value: Any) -> bool:
 
 
 def _cheap(left: Any, right: Later) -> tuple[Value, bool] | None:
-    """The right side and whether it is a Python bool, if both are bools and it costs next to nothing
-    and cannot fail, so that it may run in any case; else None.
+    """The right side and whether it is a Python bool, if both are bools and it costs next to
+    nothing and cannot fail, so that it may run in any case; else None.
     """
     if not _is_bool(left):
         return None

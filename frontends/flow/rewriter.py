@@ -342,6 +342,9 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         is_plain = len(node.ops) == 1 and not isinstance(node.ops[0], ast.In | ast.NotIn)
+        if is_plain and isinstance(node.ops[0], ast.Is | ast.IsNot):
+            operands = (node.left, node.comparators[0])
+            is_plain = any(isinstance(o, ast.Constant) and o.value in (None, ...) for o in operands)
         if is_plain or names.has_walrus(node):
             return self._unmoved(node)
         parts: list[ast.expr] = [self.visit(node.left)]

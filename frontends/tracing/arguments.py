@@ -24,11 +24,19 @@ from weft.frontends.tracing.scalars import lost_meaning, scalar_dtype
 
 @record
 class ArgumentLeaf:
-    """One array argument: its name, its type, and whether it came as a Python number."""
+    """One array argument: its name, its type, and whether it came as a Python number; of rank 0,
+    whether it is a scalar of NumPy and no array, if that is known.
+    """
 
     name: str
     type: ArrayType
     weak: bool = False
+    is_scalar: bool | None = None
+
+    @property
+    def kind(self) -> tuple[ArrayType, bool, bool | None]:
+        """What a trace depends on."""
+        return self.type, self.weak, self.is_scalar
 
 
 @record
@@ -61,7 +69,7 @@ class Call:
     @property
     def key(self) -> tuple[Any, ...]:
         """What a trace depends on."""
-        kinds = tuple([(leaf.type, leaf.weak) for leaf in self.leaves])
+        kinds = tuple([leaf.kind for leaf in self.leaves])
         static = tuple(
             [(argument_key, tree.distinct_key(value)) for argument_key, value in self.static]
         )
@@ -150,6 +158,13 @@ def describe_leaf(name: str, value: Any, function: str) -> ArgumentLeaf:
     if isinstance(value, ArrayType):
         return ArgumentLeaf(name, value)
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
+        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            raise ArgumentError(
+                f"the argument {name} of {function} is an int of more than 64 bits "
+                f"({short(value)}); pass a float, or make it static: "
+                f'static_argnames=("{name.split(".")[0]}",)',
+                location=caller_location(),
+            )
         return ArgumentLeaf(name, ArrayType(scalar_dtype(value)), weak=True)
     if not isinstance(value, np.ndarray | np.generic):
         if _is_tracer(value):
@@ -163,7 +178,8 @@ def describe_leaf(name: str, value: Any, function: str) -> ArgumentLeaf:
                 f"the argument {name} of {function} {lost}", location=caller_location()
             )
         if is_supported(value.dtype):
-            return ArgumentLeaf(name, type_of(value))
+            is_scalar = None if value.ndim else isinstance(value, np.generic)
+            return ArgumentLeaf(name, type_of(value), is_scalar=is_scalar)
         raise ArgumentError(
             f"the argument {name} of {function} has dtype {value.dtype}, which is not supported",
             location=caller_location(),

@@ -33,6 +33,11 @@ def trace_call(function: Callable[..., Any], name: str, call: Call, trace: Trace
             trace.argument(leaf.type, leaf.name, weak=leaf.weak, owner=f"the argument {leaf.name}")
             for leaf in call.leaves
         ]
+        trace.scalars |= {
+            tracer.value: leaf.is_scalar
+            for tracer, leaf in zip(tracers, call.leaves, strict=True)
+            if leaf.is_scalar is not None
+        }
         result = run(function, call, tracers)
         values, out_tree = lift_results(result, trace, name)
     trace.finished = True

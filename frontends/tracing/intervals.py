@@ -1,5 +1,5 @@
-"""Between which ints a traced integer lies, as far as the ops that make it tell. Operators on Python
-ints ask, so that indices and counters need no check that they fit into 64 bits.
+"""Between which ints a traced integer lies, as far as the ops that make it tell. Operators on
+Python ints ask, so that indices and counters need no check that they fit into 64 bits.
 """
 
 from __future__ import annotations
@@ -74,7 +74,13 @@ def _interval(value: Value, trace: Trace, depth: int) -> Interval:
     if op.definition is cast:
         (source,) = op.operands
         is_integer = source.type.dtype.is_integer
-        return (0, 1) if source.type.dtype.is_bool else ALL if not is_integer else _interval(source, trace, depth - 1)
+        return (
+            (0, 1)
+            if source.type.dtype.is_bool
+            else ALL
+            if not is_integer
+            else _interval(source, trace, depth - 1)
+        )
     if op.definition is dim_value:
         return 0, LONGEST
     if op.definition is select:

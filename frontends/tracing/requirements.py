@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from weft.compiler.ir.graph import Constant, Value
 from weft.frontends.tracing.conversion import conversion
@@ -23,3 +24,12 @@ def require(holds: Callable[[], Value], error: Exception) -> None:
         if not held.array:
             raise error
         return
+
+
+def raised(function: Callable[..., Any], *operands: Any) -> Exception:
+    """The exception that Python raises, in the words of this version of it."""
+    try:
+        function(*operands)
+    except (ArithmeticError, ValueError) as error:
+        return error.with_traceback(None)
+    raise AssertionError("no exception")

@@ -366,6 +366,7 @@ class Trace(Builder):
         "is_rounding",
         "read_arrays",
         "rule",
+        "scalars",
         "_constants",
     )
 
@@ -381,6 +382,7 @@ class Trace(Builder):
         self.is_rounding: bool = parent is not None and parent.is_rounding
         self.read_arrays: dict[int, Tracer] = {}
         self.rule: tuple[Any, Sequence[Any], Any] | None = None
+        self.scalars: dict[Value, bool] = {}
         self._constants: dict[int, tuple[np.ndarray[Any, Any], Constant]] = {}
         if parent is not None:
             self.location = parent.location

@@ -199,10 +199,10 @@ def _function_digest(function: Callable[..., Any], call: Call, options: tuple[An
     digest = Digest()
     digest.add(function, "the function")
     digest.add(tree.unflatten(call.treedef, range(len(call.leaves))), "the structure of arguments")
-    kinds = {(leaf.type, leaf.weak): None for leaf in call.leaves}
+    kinds = {leaf.kind: None for leaf in call.leaves}
     numbers = {kind: number for number, kind in enumerate(kinds)}
     digest.add(tuple(kinds), "an argument")
-    leaves = [f"{numbers[leaf.type, leaf.weak]} {leaf.name!r}" for leaf in call.leaves]
+    leaves = [f"{numbers[leaf.kind]} {leaf.name!r}" for leaf in call.leaves]
     digest.add("\n".join(leaves), "an argument")
     for argument_key, value in call.static:
         digest.add((argument_key, value), f"the static argument {argument_key}")

@@ -14,8 +14,8 @@ from weft.compiler.ir.types import ArrayType
 from weft.frontends.numpy.functions.axis_ops import as_value
 from weft.frontends.numpy.functions.manipulation import stretch
 from weft.frontends.tracing import core
-from weft.frontends.tracing.core import as_shape, check_no, wrap
-from weft.frontends.tracing.trace import ArrayLike, Tracer
+from weft.frontends.tracing.core import as_shape, check_no, python_type, wrap
+from weft.frontends.tracing.trace import ArrayLike, Tracer, current_trace
 
 __all__ = [
     "array",
@@ -59,7 +59,10 @@ def asarray(
     wanted = optional_dtype(dtype)
     if isinstance(a, Tracer) and not copy and _is_as_wanted(a, wanted):
         return a
-    return wrap(as_value(a, wanted))
+    made = wrap(as_value(a, wanted))
+    if python_type(a) is not None:
+        current_trace().scalars[made.value] = False
+    return made
 
 
 def array(

@@ -1,12 +1,12 @@
-"""Python's operators on traced arrays: NumPy's ufuncs, and on Python numbers alone what Python means
-by them. `True + True` is 2, `1 / 0` an error, and what is made of Python numbers is one.
+"""Python's operators on traced arrays: NumPy's ufuncs, and on Python numbers alone what Python
+means by them. `True + True` is 2, `1 / 0` an error, and what is made of Python numbers is one.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -29,13 +29,14 @@ from weft.frontends.tracing.core import (
     wrap,
 )
 from weft.frontends.tracing.intervals import (
+    Interval,
     differences,
     fits,
     interval,
     products,
     sums,
 )
-from weft.frontends.tracing.requirements import require
+from weft.frontends.tracing.requirements import raised, require
 from weft.frontends.tracing.trace import ArrayLike, Tracer
 
 _PYTHON: Final[Mapping[np.ufunc, Callable[..., Any]]] = {
@@ -94,12 +95,10 @@ def _on_numbers(ufunc: np.ufunc, operands: Sequence[ArrayLike], kinds: tuple[typ
         _require_divisor(ufunc, kinds, values[1])
     if ufunc is np.power:
         return _power(kinds, values, common)
-    computed = _of_ints(ufunc, values) if made is int and common is int else None
-    if computed is None:
-        emit = emitter(ufunc)
-        assert emit is not None
-        computed = emit(*values)
-    return _numbers(computed, made)
+    emit: Any = emitter(ufunc)
+    if made is common is int:
+        emit = _OF_INTS.get(ufunc, emit)
+    return _numbers(emit(*values), made)
 
 
 def _numbers(computed: Value | tuple[Value, ...], made: type) -> Any:
@@ -133,42 +132,21 @@ def _lifted(operand: ArrayLike, common: type) -> Value:
     return lift(operand, NUMBER_DTYPES[common])
 
 
-def _raised(function: Callable[..., Any], *operands: Any) -> Exception:
-    """The exception that Python raises, in the words of this version of it."""
-    try:
-        function(*operands)
-    except ArithmeticError as error:
-        return error.with_traceback(None)
-    except ValueError as error:
-        return error.with_traceback(None)
-    raise AssertionError("no exception")
-
-
 def _require_divisor(ufunc: np.ufunc, kinds: tuple[type, ...], divisor: Value) -> None:
     if isinstance(divisor, Constant) and divisor.array != 0:
         return
-    error = _raised(_PYTHON[ufunc], kinds[0](1), kinds[1](0))
+    error = raised(_PYTHON[ufunc], kinds[0](1), kinds[1](0))
     require(lambda: ne(divisor, _number(divisor, 0)), error)
 
 
 # --- ints -----------------------------------------------------------------------------------------
 
 
-def _of_ints(ufunc: np.ufunc, values: list[Value]) -> Value | None:
-    """What Python computes without a limit, as far as 64 bits go; None if the ufunc does it too."""
-    if ufunc in (np.add, np.subtract, np.multiply):
-        return _within_64_bits(ufunc, *values)
-    if ufunc in (np.left_shift, np.right_shift):
-        return _shift(ufunc, *values)
-    return None
-
-
 def _within_64_bits(ufunc: np.ufunc, x: Value, y: Value) -> Value:
     emit: Any = emitter(ufunc)
     result: Value = emit(x, y)
     ends, other = interval(x), interval(y)
-    combine = {np.add: sums, np.subtract: differences, np.multiply: products}[ufunc]
-    if fits(combine(ends, other)) or isinstance(result, Constant):
+    if fits(_REACHES[ufunc](ends, other)) or isinstance(result, Constant):
         return result
     if ufunc is np.multiply:
         require(lambda: _is_moderate(mul(_as_float(x), _as_float(y))), _too_large())
@@ -186,7 +164,7 @@ def _keeps_sign(ufunc: np.ufunc, x: Value, y: Value, result: Value) -> Value:
 
 def _shift(ufunc: np.ufunc, x: Value, count: Value) -> Value:
     if interval(count)[0] < 0:
-        require(lambda: ge(count, _number(count, 0)), _raised(operator.lshift, 1, -1))
+        require(lambda: ge(count, _number(count, 0)), raised(operator.lshift, 1, -1))
     emit: Any = emitter(ufunc)
     result: Value = emit(x, count)
     low, high = interval(count)
@@ -212,6 +190,18 @@ def _too_large() -> Exception:
     )
 
 
+_REACHES: Final[Mapping[np.ufunc, Callable[..., Interval]]] = {
+    np.add: sums,
+    np.subtract: differences,
+    np.multiply: products,
+}
+_OF_INTS: Final[Mapping[np.ufunc, Callable[..., Value]]] = {
+    **{ufunc: partial(_within_64_bits, ufunc) for ufunc in _REACHES},
+    **{ufunc: partial(_shift, ufunc) for ufunc in (np.left_shift, np.right_shift)},
+}
+"""What Python computes without a limit, as far as 64 bits go."""
+
+
 # --- powers ---------------------------------------------------------------------------------------
 
 
@@ -226,9 +216,9 @@ def _power(kinds: tuple[type, ...], values: list[Value], common: type) -> Tracer
     emit: Any = emitter(np.power)
     result: Value = emit(*values)
     if common is float:
-        _require_real(*values, result)
+        _require_real(values[0], values[1], result)
     else:
-        _require_complex(*values)
+        _require_complex(values[0], values[1])
     return wrap(result, weak=True)
 
 
@@ -262,7 +252,7 @@ def _require_real(x: Value, y: Value, result: Value) -> None:
     zero = _number_of(0.0)
     exponent = y.array.item() if isinstance(y, Constant) else None
     if exponent is None or exponent < 0:
-        require(lambda: or_(ne(x, zero), ge(y, zero)), _raised(operator.pow, 0.0, -1.0))
+        require(lambda: or_(ne(x, zero), ge(y, zero)), raised(operator.pow, 0.0, -1.0))
     is_whole = exponent is not None and (exponent % 1 == 0 or exponent in (np.inf, -np.inf))
     is_positive = isinstance(x, Constant) and x.array > 0
     if not is_whole and not is_positive:
@@ -270,17 +260,15 @@ def _require_real(x: Value, y: Value, result: Value) -> None:
     if exponent is None or not -1 <= exponent <= 1:
         require(
             lambda: or_(is_finite(result), not_(and_(is_finite(x), is_finite(y)))),
-            _raised(operator.pow, 10.0, 1000.0),
+            raised(operator.pow, 10.0, 1000.0),
         )
 
 
 def _require_complex(x: Value, y: Value) -> None:
     zero = _number_of(0.0)
     require(
-        lambda: or_(
-            ne(x, _number(x, 0)), and_(eq(imag(y), zero), le(zero, real(y)))
-        ),
-        _raised(operator.pow, 0j, -1),
+        lambda: or_(ne(x, _number(x, 0)), and_(eq(imag(y), zero), le(zero, real(y)))),
+        raised(operator.pow, 0j, -1),
     )
 
 
