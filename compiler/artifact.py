@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.compiler.ir import dims, errors, solving
+from weft.compiler.ir.attributes import HostFunction
 from weft.compiler.ir.dims import Size, Symbol
 from weft.compiler.ir.errors import (
     ArgumentError,
@@ -19,6 +20,7 @@ from weft.compiler.ir.errors import (
     WeftError,
 )
 from weft.compiler.ir.location import Location
+from weft.compiler.ir.raising import form_of, raise_at
 from weft.compiler.ir.types import ArrayType, format_shape
 from weft.compiler.record import record
 
@@ -86,6 +88,27 @@ class Site:
         """What to raise."""
         kind: type[WeftError] = getattr(errors, self.error)
         return kind(self.message.format(*details)).at(self.location, self.op)
+
+
+@record
+class Failure:
+    """What raises an exception of the user's program: see the op `fail` for its parts."""
+
+    error: str
+    form: str
+    made_by: HostFunction
+    function: str
+    location: Location | None
+
+    @property
+    def is_data(self) -> bool:
+        """Whether text says all of it."""
+        return self.made_by.function is None
+
+    def __call__(self, *values: Array) -> Sequence[Array]:
+        made = self.made_by.function
+        make = form_of(self.error, self.form) if made is None else made
+        raise_at(make(values), self.location, self.function)
 
 
 @record

@@ -11,6 +11,7 @@ from weft.compiler.ir import dims, solving
 from weft.compiler.ir.dims import Dim
 from weft.compiler.ir.errors import ArgumentError, WeftError
 from weft.compiler.ir.graph import Constant, Graph, Op, Region, Value
+from weft.compiler.ir.raising import Raised, raise_at
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.record import record
 
@@ -132,8 +133,13 @@ def _run_op(
         computed = (compute or op.definition.reference)(*operands, **attributes)
     except WeftError as error:
         raise error.at(op.location, op.name) from error.__cause__
-    outputs = computed if isinstance(computed, tuple | list) else (computed,)
-    return [_conform(array, result.type) for array, result in zip(outputs, op.results, strict=True)]
+    except Raised as raised:
+        failure = raised.error
+    else:
+        outputs = computed if isinstance(computed, tuple | list) else (computed,)
+        pairs = zip(outputs, op.results, strict=True)
+        return [_conform(array, result.type) for array, result in pairs]
+    raise_at(failure, op.location, op.attributes["function"])
 
 
 def _learn_size(op: Op, results: Sequence[Array], sizes: dict[str, int]) -> None:

@@ -11,6 +11,7 @@ from weft.compiler.ir.walk import has_effect, topological_order
 from weft.compiler.loops.fusion import Fusion
 from weft.compiler.loops.group import FusionGroup, Node, OpaqueNode, PiecewiseNode
 from weft.compiler.loops.row_fusion import ConsumerChain, fuse_rows
+from weft.compiler.ops.failing import may_fail
 from weft.compiler.record import record
 
 
@@ -27,9 +28,12 @@ class Order:
 def order(fusion: Fusion) -> Order:
     """The nodes so that each runs after those it reads from: near the order of the program, or in
     another one that needs less memory at its peak; and consumers right behind their producers.
+    Where the program may raise, what follows in it comes later: it may fail as well, or never end.
     """
     waits = _Waits(fusion)
-    candidates = [waits.by_program(), waits.late(), waits.by_memory()]
+    candidates = [waits.by_program()]
+    if not any(may_fail(op) for op in fusion.region.ops):
+        candidates += [waits.late(), waits.by_memory()]
     peaks = [waits.peak(candidate) for candidate in candidates]
     return Order(*fuse_rows(fusion, candidates[peaks.index(min(peaks))]))
 

@@ -433,7 +433,8 @@ class _Planner:
         control = ControlPlan(bodies, carry_of(op)[1], spare, offset, offset + frame)
         if control.bytes != 0:
             kind = "late" if self._is_late(control.bytes) else "temporary"
-            control.buffer = Buffer(kind, -1, control.bytes, position, position, op.results[0])
+            value = (*op.results, *op.operands)[0]  # what it is for, or by what it is chosen
+            control.buffer = Buffer(kind, -1, control.bytes, position, position, value)
             self.made.buffers.append(control.buffer)
         self.made.controls[op] = control
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from weft.compiler.artifact import Artifact, HostCall, Native, signature_of
+from weft.compiler.artifact import Artifact, Failure, HostCall, Native, signature_of
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.errors import LoweringError, WeftError
@@ -147,6 +147,9 @@ def _symbolic(number: int, kinds: Strides) -> tuple[Size, ...]:
 
 
 def _host_call(op: Op) -> HostCall:
+    if op.definition is control.fail:
+        return _failure(op)
+
     def run(*operands: Array) -> Sequence[Array]:
         types = [
             result.type.with_shape(array.shape)
@@ -166,3 +169,9 @@ def _host_call(op: Op) -> HostCall:
         tuple(result.type for result in op.results),
         run,
     )
+
+
+def _failure(op: Op) -> HostCall:
+    """A call that raises the exception of a `fail`."""
+    values = tuple([operand.type for operand in op.operands[1:]])
+    return HostCall(values, (), Failure(**op.attributes, location=op.location))

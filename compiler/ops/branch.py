@@ -19,6 +19,7 @@ from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.rules import DerivedRegion, Maybe, Narrowed, Prune, RegionRules, Transforms
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import logic, shape
+from weft.compiler.ops.failing import inline_masked, is_masked, masked
 from weft.compiler.ops.helpers import add_leading_axis, number, zeros
 from weft.compiler.ops.regions import (
     inline_here,
@@ -197,8 +198,8 @@ def _batch_index(
     """Each element chooses for itself: all branches run, and a select picks."""
     everything = [True] * len(op.results)
     branches = [
-        inline_here(transforms.batch(region, batched[1:], size, everything).region, operands[1:])
-        for region in op.regions
+        _batch_branch(op, position, operands, batched, size, transforms)
+        for position in range(len(op.regions))
     ]
     index = operands[0]
     chosen = branches[0]
@@ -209,6 +210,35 @@ def _batch_index(
             take = logic.ge(index, number(position, index))
         chosen = [_select(take, new, old) for new, old in zip(branch, chosen, strict=True)]
     return chosen, everything
+
+
+def _batch_branch(
+    op: Op,
+    position: int,
+    operands: Sequence[Value],
+    batched: Sequence[bool],
+    size: Size,
+    transforms: Transforms,
+) -> list[Value]:
+    """The results of a branch for all elements; it fails only for those that choose it."""
+    region, everything = op.regions[position], [True] * len(op.results)
+    if not is_masked(region):
+        made = transforms.batch(region, batched[1:], size, everything)
+        return inline_here(made.region, operands[1:])
+    made = transforms.batch(masked(region), [*batched[1:], True], size, everything)
+    takes = _takes(operands[0], position, len(op.regions))
+    return inline_masked(made, operands[1:], takes, has_results=bool(op.results))
+
+
+def _takes(index: Value, position: int, count: int) -> Value:
+    """Which elements choose a branch."""
+    if index.type.dtype.is_bool:
+        return index if position else logic.not_(index)
+    if position == 0:
+        return logic.le(index, number(0, index))
+    if position == count - 1:
+        return logic.ge(index, number(position, index))
+    return logic.eq(index, number(position, index))
 
 
 def _select(take: Value, on_true: Value, on_false: Value) -> Value:

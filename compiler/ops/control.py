@@ -6,6 +6,7 @@ from typing import Final
 
 from weft.compiler.ops.branch import switch
 from weft.compiler.ops.calls import call, checkpoint, custom_jvp, custom_vjp, reverse_rule
+from weft.compiler.ops.failing import fail
 from weft.compiler.ops.host import host_call
 from weft.compiler.ops.scan import scan
 from weft.compiler.ops.while_loop import while_
@@ -16,6 +17,7 @@ __all__ = [
     "checkpoint",
     "custom_jvp",
     "custom_vjp",
+    "fail",
     "host_call",
     "reverse_rule",
     "scan",
@@ -33,4 +35,5 @@ OPS: Final = (
     custom_vjp,
     reverse_rule,
     host_call,
+    fail,
 )

@@ -66,6 +66,8 @@ class Primitives:
     dot_general: OpDef
     solve: OpDef
     triangular_solve: OpDef
+    # control
+    switch: OpDef
 
     def bind(self, table: Mapping[str, OpDef]) -> None:
         """Say which ops the names mean."""

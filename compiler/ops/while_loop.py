@@ -32,6 +32,7 @@ from weft.compiler.ir.rules import (
 )
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import logic, reduction, shape
+from weft.compiler.ops.failing import is_masked, masked
 from weft.compiler.ops.helpers import add_leading_axis, zeros
 from weft.compiler.ops.regions import (
     inline_here,
@@ -347,7 +348,11 @@ def _batch(
     new_condition, new_body = test.region, derived.region
     if apart[0]:
         new_condition = _any_lane(values.consts, start, test.region)
-        new_body = _running_lanes(values.consts, start, test.region, derived.region)
+        may_stop = is_masked(body)
+        if may_stop:  # finished lanes do not fail
+            marks_of_all = [*has_axis.consts, *carried, True]
+            derived = transforms.batch(masked(body), marks_of_all, size, keep)
+        new_body = _running_lanes(values.consts, start, test.region, derived.region, may_stop)
     results = _emit(values.consts, start, new_condition, new_body, op.attributes)
     recorded = [
         swap_leading(result) if mark else result
@@ -367,13 +372,13 @@ def _any_lane(consts: Sequence[Value], carry: Sequence[Value], test: Region) -> 
 
 
 def _running_lanes(
-    consts: Sequence[Value], carry: Sequence[Value], test: Region, body: Region
+    consts: Sequence[Value], carry: Sequence[Value], test: Region, body: Region, with_mask: bool
 ) -> Region:
     """The body for lanes that go on; finished lanes keep their carry and record zeros."""
 
     def write(c: list[Parameter], k: list[Parameter], _: list[Parameter]) -> Sequence[Value]:
         (running,) = inline_here(test, [*c, *k])
-        results = inline_here(body, [*c, *k])
+        results = inline_here(body, [*c, *k, *([running] if with_mask else [])])
         kept = [_where(running, new, old) for new, old in zip(results, k, strict=False)]
         recorded = [_where(running, new, zeros(new.type)) for new in results[len(k) :]]
         return [*kept, *recorded]

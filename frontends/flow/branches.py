@@ -31,6 +31,7 @@ from weft.frontends.flow.parts import (
     truth,
     written_arrays,
 )
+from weft.frontends.flow.raising import RaisingPart, raise_if
 from weft.frontends.flow.saved import HiddenWrite, Saved, unchanged
 from weft.frontends.flow.scope import UNDEFINED, Part, ScopeNames, StatementScope
 from weft.frontends.flow.state import is_tree
@@ -63,13 +64,16 @@ def choose(test: Any, then: Part, otherwise: Part, what: str) -> Any:
     """The value of one of two functions, by a traced condition; only that one runs."""
     chosen = truth(test, "the condition")
     written: list[Tracer] = []
+    parts = [RaisingPart(part) for part in (otherwise, then)]
     while True:
         try:
             with conditional(str(user_line())), unchanged((otherwise, then)):
-                branches = [trace_part(part, (), written) for part in (otherwise, then)]
+                branches = [trace_part(part, (), written) for part in parts]
             break
         except OuterWrite as error:
             add_written(written, error)
+    if any(part.error is not None for part in parts):
+        return raise_if(chosen, parts, branches)
     resume([doubt for branch in branches for doubt in branch.doubts])
     joined = join(what, [branch.returned for branch in branches])
     assert joined is not None
@@ -81,7 +85,7 @@ class Branching:
 
     def __init__(self, test: Any, parts: Sequence[Part], scope: StatementScope) -> None:
         self._chosen = truth(test, "the condition of this `if`")
-        self._parts = parts
+        self._parts = [RaisingPart(part) for part in parts]
         self._names = names = scope.names
         assigned = scope.assigned()
         adopt_arrays(assigned, names)
@@ -96,6 +100,10 @@ class Branching:
 
     def run(self) -> None:
         branches = self._branches()
+        if any(part.error is not None for part in self._parts):
+            raise_if(self._chosen, self._parts, branches)
+            return
+        resume([doubt for branch in branches for doubt in branch.doubts])
         joined = [self._joined(n, branches) for n in range(len(self._results))]
         kept = [one for one in joined if one is not None]
         values = iter(_emit(self._chosen, branches, kept, self._written))
@@ -107,9 +115,7 @@ class Branching:
         while True:
             try:
                 with conditional(str(user_line())), self._saved.frozen():
-                    branches = [self._branch(part) for part in self._parts]
-                resume([doubt for branch in branches for doubt in branch.doubts])
-                return branches
+                    return [self._branch(part) for part in self._parts]
             except OuterWrite as error:
                 self._saved.restore()
                 add_written(self._written, error)
@@ -120,8 +126,11 @@ class Branching:
                 self._saved.restore()
                 raise
 
-    def _branch(self, part: Part) -> TracedPart:
+    def _branch(self, part: RaisingPart) -> TracedPart:
         result = trace_part(part, self._results, self._written)
+        if part.error is not None:
+            self._saved.restore()
+            return result
         self._saved.require_known(self._results)
         results = [slot.name for slot in self._results]
         for name, container, _ in self._saved.altered():

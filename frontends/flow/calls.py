@@ -47,6 +47,8 @@ class Calls:
         """What is called in place of a function."""
         if find_trace() is None:
             return function
+        if function is np.errstate or function is np.seterr:
+            return functools.partial(_errors_as, function)
         if isinstance(function, type):
             return self._builtins.get(function) or _scalar_type(function)
         require_no_draw(function)
@@ -108,16 +110,6 @@ def _is_numpys(function: Any) -> bool:
     """Whether a function is of NumPy itself, not of another library whose name begins so."""
     module = getattr(function, "__module__", "") or ""
     return module.partition(".")[0] == "numpy"
-
-
-def raising() -> None:
-    """Refuse a `raise` that a traced condition leads to."""
-    state = conversion.get()
-    if state is not None and state.conditions:
-        raise core.trace_error(
-            "a `raise` depends on a condition that is only known when the program runs "
-            f"({state.conditions[-1]}); return a flag beside the result and raise outside"
-        )
 
 
 def writable(value: Any, *given: Any) -> Any:
@@ -234,6 +226,16 @@ def _range(*args: Any) -> Any:
 def _known(number: Any) -> Any:
     value = number.value if isinstance(number, Tracer) else number
     return value.array.item() if isinstance(value, Constant) else number
+
+
+def _errors_as(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """What programs make of NaN and infinity is fixed: they do not stop."""
+    if "raise" in (*args, *kwargs.values()):
+        raise core.trace_error(
+            "NumPy is asked to raise a FloatingPointError, which programs do not: they give NaN or "
+            "infinity; test with an `if` and raise, such as `if not np.isfinite(x).all():`"
+        )
+    return function(*args, **kwargs)
 
 
 def _is_sequence(part: Any) -> bool:

@@ -8,9 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from weft.frontends.flow.branches import if_, if_expression
-from weft.frontends.flow.calls import Calls, item, raising, writable
+from weft.frontends.flow.calls import Calls, item, writable
 from weft.frontends.flow.logic import and_, compare, not_, or_, tested
 from weft.frontends.flow.loops import for_, while_
+from weft.frontends.flow.raising import handled, percent, raised
 
 
 def operators(convert: Callable[[Any], Any]) -> SimpleNamespace:
@@ -20,12 +21,14 @@ def operators(convert: Callable[[Any], Any]) -> SimpleNamespace:
         call=Calls(convert).call,
         compare=compare,
         for_=for_,
+        handled=handled,
         if_=if_,
         if_expression=if_expression,
         item=item,
         not_=not_,
         or_=or_,
-        raising=raising,
+        percent=percent,
+        raised=raised,
         slice_=builtins.slice,
         tested=tested,
         while_=while_,

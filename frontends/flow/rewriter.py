@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 from weft.frontends.flow import names
+from weft.frontends.flow.assertions import with_raises
 from weft.frontends.flow.jumps import JumpGuard, without_jumps
 from weft.frontends.flow.liveness import Liveness
 
@@ -74,7 +75,7 @@ class _Rewriter(ast.NodeTransformer):
         self._nonlocals = names.declared(body, ast.Nonlocal)
         declared = self._globals | self._nonlocals
         inside = names.read_by_inner_functions(body)
-        body = without_jumps(body)
+        body = without_jumps([with_raises(statement) for statement in body])
         self._own |= names.bound(body) - declared
         self._liveness = Liveness(frozenset(inside | declared))
         self._liveness.block(body, set())
@@ -273,9 +274,28 @@ class _Rewriter(ast.NodeTransformer):
             return []
         return self.visit_Assign(_at(ast.Assign([node.target], node.value), node))
 
-    def visit_Raise(self, node: ast.Raise) -> list[ast.stmt]:
+    def visit_Raise(self, node: ast.Raise) -> ast.stmt:
         self.generic_visit(node)
-        return [_at(ast.Expr(_call("raising")), node), node]
+        if node.exc is not None and not names.has_walrus(node):
+            node.exc = _at(_call("raised", _later(node.exc)), node.exc)
+        return node
+
+    def visit_Try(self, node: ast.Try) -> ast.stmt:
+        kinds = [handler.type or _at(_load("BaseException"), handler) for handler in node.handlers]
+        self.generic_visit(node)
+        if kinds:
+            listed = _at(ast.Tuple(list(kinds), ast.Load()), node)
+            around = ast.withitem(_at(_call("handled", _later(listed)), node), None)
+            node.body = [_at(ast.With([around], node.body), node.body[0])]
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        is_text = isinstance(node.left, ast.JoinedStr)
+        is_text |= isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Mod) and is_text:
+            return _at(_call("percent", node.left, node.right), node)
+        return node
 
     def visit_Global(self, node: ast.Global) -> None:
         return None

@@ -35,6 +35,7 @@ from weft.frontends.flow.parts import (
     trace_part,
     written_arrays,
 )
+from weft.frontends.flow.raising import refusing_raise
 from weft.frontends.flow.saved import HiddenWrite, Saved
 from weft.frontends.flow.scope import UNDEFINED, Part, Slot, StatementScope
 from weft.frontends.flow.sharing import Sharing, sources_of
@@ -247,7 +248,7 @@ class RolledLoop:
                     raise depends_on_earlier(name)
             return added
 
-        made = trace_part(part, self._carried, self._written, trace, entering)
+        made = trace_part(refusing_raise(part), self._carried, self._written, trace, entering)
         after = None
         if number is not None:
             with trace.active():

@@ -34,7 +34,9 @@ class Conversion:
     before the branches and loop bodies that run: nothing is to be taken from these; `ties` are
     objects that may be the same, depending on values; `left` says why functions that are called
     are as they are, by their code; `measured` are the lists, by identity, whose length was asked
-    for.
+    for; `raising` is the exception that was raised last where a traced condition decides, and
+    `has_failing` says that the program may raise one; `handlers` give the kinds that an `except`
+    around catches.
     """
 
     convert: Callable[[Any], Any]
@@ -45,6 +47,9 @@ class Conversion:
     ties: list[Any] = field(default_factory=list)
     left: dict[CodeType, str] = field(default_factory=dict)
     measured: list[int] = field(default_factory=list)
+    raising: Any = None
+    has_failing: bool = False
+    handlers: list[Callable[[], Any]] = field(default_factory=list)
 
     def why_left(self, location: Location | None) -> str:
         """For messages: why the function that a place is in was not converted, if it was not."""

@@ -252,11 +252,14 @@ def _place(location: Location | None, codes: dict[CodeType, str]) -> str:
 
 
 def has_host_calls(graph: Graph) -> bool:
-    """Whether it calls Python functions, which a graph knows by name only."""
+    """Whether it calls Python functions, which a graph knows by name only. Exceptions that it
+    raises are known by their text, unless the user's class cannot be found by its name.
+    """
     from weft.compiler.ir.opdef import Trait
     from weft.compiler.ir.walk import walk
 
-    return any(Trait.HOST in op.definition.traits for op in walk(graph))
+    calls = [op for op in walk(graph) if Trait.HOST in op.definition.traits]
+    return any(op.name != "fail" or op.attributes["made_by"].function is not None for op in calls)
 
 
 @functools.cache

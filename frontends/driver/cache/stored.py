@@ -11,15 +11,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.compiler.artifact import Artifact, Native, Signature, Site
+from weft.compiler.artifact import Artifact, Failure, HostCall, Native, Signature, Site
 from weft.compiler.ir import dtypes
+from weft.compiler.ir.attributes import HostFunction
 from weft.compiler.ir.dims import Atom, Dim, Maximum, Quotient, Size, Symbol
 from weft.compiler.ir.location import Location
+from weft.compiler.ir.raising import named_class
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.record import record
 from weft.frontends.tracing import tree
 
-FORMAT: Final = b"weft-program-2\n"
+FORMAT: Final = b"weft-program-3\n"
 _LENGTH: Final = struct.Struct("<Q")
 
 
@@ -50,7 +52,7 @@ class Untraced:
 def encode(stored: StoredProgram) -> bytes:
     """A program as bytes; raises `Unstorable`."""
     artifact, native = stored.artifact, stored.artifact.native
-    if native is None or native.hosts:
+    if native is None or not all(_is_data(host) for host in native.hosts):
         raise Unstorable("it calls back into Python")
     head = {
         "name": artifact.name,
@@ -69,6 +71,7 @@ def encode(stored: StoredProgram) -> bytes:
         "late": native.late,
         "imports": native.imports,
         "sites": [_site_data(site) for site in native.sites],
+        "failures": [_failure_data(host) for host in native.hosts],
         "in_place": list(native.in_place.items()),
         "donated": list(stored.donated.items()),
         "is_parallel": native.is_parallel,
@@ -101,7 +104,7 @@ def decode(data: bytes) -> StoredProgram:
         late=tuple(head["late"]),
         imports=tuple(head["imports"]),
         sites=tuple(_site(site) for site in head["sites"]),
-        hosts=(),
+        hosts=tuple(_failure(failure) for failure in head["failures"]),
         in_place={result: parameter for result, parameter in head["in_place"]},
         is_parallel=head["is_parallel"],
         is_long=head["is_long"],
@@ -149,14 +152,40 @@ def _constants(
 
 
 def _site_data(site: Site) -> list[Any]:
-    location = site.location
-    where = None if location is None else [location.file, location.line, location.expression]
-    return [site.error, site.message, site.op, where]
+    return [site.error, site.message, site.op, _place_data(site.location)]
 
 
 def _site(data: list[Any]) -> Site:
     error, message, op, where = data
-    return Site(error, message, op, None if where is None else Location(*where))
+    return Site(error, message, op, _place(where))
+
+
+def _place_data(place: Location | None) -> list[Any] | None:
+    return None if place is None else [place.file, place.line, place.expression]
+
+
+def _place(data: list[Any] | None) -> Location | None:
+    return None if data is None else Location(*data)
+
+
+def _is_data(host: HostCall) -> bool:
+    """Whether a call to the host only raises an exception that text says all of."""
+    return isinstance(host.function, Failure) and host.function.is_data
+
+
+def _failure_data(host: HostCall) -> list[Any]:
+    failure: Any = host.function
+    types = [_type_data(type) for type in host.operands]
+    where = _place_data(failure.location)
+    return [types, failure.error, failure.form, failure.function, where]
+
+
+def _failure(data: list[Any]) -> HostCall:
+    types, error, form, function, where = data
+    if named_class(error) is None:
+        raise ValueError(f"{error} is not there any more")
+    failure = Failure(error, form, HostFunction("nothing"), function, _place(where))
+    return HostCall(tuple(_type(type) for type in types), (), failure)
 
 
 def _type_data(type: ArrayType) -> list[Any]:

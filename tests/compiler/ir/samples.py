@@ -245,6 +245,15 @@ def host_call() -> Graph:
     return graph({"x": "f32[n]"}, write, name="host_call")
 
 
+def fail() -> Graph:
+    def write(x: Value) -> Value:
+        form = '[["tuple", ["text", "x is ", ["shown", ["value", 0, true], ":.1f"]]], {}, false]'
+        ops.fail.emit(ops.gt(x, ops.neg(x)), x, error="ValueError", form=form, function="f")
+        return x
+
+    return graph({"x": "f32[]"}, write, name="fail")
+
+
 def locations() -> Graph:
     builder = Builder(locate=lambda: Location("model.py", 7))
     x = builder.parameter(parse_type("f32[2]"), "x")
@@ -293,6 +302,7 @@ SAMPLES: dict[str, Callable[[], Graph]] = {
     "custom_jvp": custom_jvp,
     "custom_vjp": custom_vjp,
     "host_call": host_call,
+    "fail": fail,
     "locations": locations,
     "defaults": defaults,
     "names": names,

@@ -22,7 +22,8 @@ import pytest
 
 import weft as wf
 from weft.__main__ import main
-from weft.compiler.artifact import Artifact, Native, Signature, Site
+from weft.compiler.artifact import Artifact, Failure, HostCall, Native, Signature, Site
+from weft.compiler.ir.attributes import HostFunction
 from weft.compiler.ir.dtypes import bf16, f64
 from weft.compiler.ir.errors import BoundsError
 from weft.compiler.ir.location import Location
@@ -111,6 +112,58 @@ def test_second_process_does_not_run_the_function(run: Runner) -> None:
     assert not {name for name in modules if name.startswith("weft.compiler.passes")}
     emitters = {name for name in modules if name.startswith("weft.compiler.lower.llvm.")}
     assert emitters == {"weft.compiler.lower.llvm.target"}
+
+
+RAISING = """
+import traceback
+import numpy as np
+import weft as wf
+
+class Mine(Exception):
+    def __init__(self, x, place):
+        super().__init__(f"{{x:.1f}} at {{place}}")
+        self.x = x
+
+class Local:
+    class Inner(Exception): pass
+
+def make():
+    class Hidden(Exception): pass
+    return Hidden
+
+Hidden = make()
+
+def model(x):
+    if x[0] > 1:
+        raise Mine(x[0], 0)
+    if x[1] > 1:
+        raise Local.Inner(x[1])
+    {hidden}
+    return x + 1
+
+f = wf.jit(model, control_flow=True)
+print(f(np.zeros(3)).tolist())
+print(f.explain_cache())
+for x in ([2.0, 0, 0], [0, 2.0, 0], [0, 0, 2.0]):
+    try:
+        f(np.array(x))
+    except Exception as error:
+        print(repr(error), vars(error), traceback.extract_tb(error.__traceback__)[-1].lineno)
+"""
+
+
+def test_exceptions_are_kept(run: Runner) -> None:
+    first, second = (run(RAISING.format(hidden="assert x[2] < 1, x[2] * 2")) for _ in range(2))
+    assert "kept" in first[1] and "found on disk" in second[1]
+    assert first[2:] == second[2:]
+    assert [line.split("(")[0] for line in second[2:]] == ["Mine", "Inner", "AssertionError"]
+    assert "Mine('2.0 at 0') {'x': np.float64(2.0)}" in second[2]
+
+
+def test_exceptions_whose_class_has_no_name_are_not_kept(run: Runner) -> None:
+    for _ in range(2):
+        lines = run(RAISING.format(hidden="if x[2] > 1: raise Hidden"))
+        assert "it calls back into Python" in lines[1]
 
 
 @pytest.mark.parametrize(
@@ -494,6 +547,15 @@ def test_before_the_first_call(disk: Cache) -> None:
 # --- bytes --------------------------------------------------------------------------------------
 
 
+FAILURE = Failure(
+    "ValueError",
+    '[["tuple", ["text", "at ", ["shown", ["value", 0, true], ":.1f"]]], {}, false]',
+    HostFunction("nothing"),
+    "f",
+    Location("a.py", 4, "raise"),
+)
+
+
 def example(**changes: Any) -> StoredProgram:
     n = wf.spec("f64[n, 2*n + 1]").shape
     native_part = Native(
@@ -508,7 +570,7 @@ def example(**changes: Any) -> StoredProgram:
             Site("BoundsError", "index {0}", "gather", Location("a.py", 3, "x[i]")),
             Site("WeftError", "no", "op", None),
         ),
-        hosts=(),
+        hosts=(HostCall((ArrayType(f64, ()),), (), FAILURE),),
         in_place={0: 1},
         is_parallel=True,
         is_long=False,
@@ -535,6 +597,8 @@ def test_program_reads_back() -> None:
     for left, right in zip(one.constants, other.constants, strict=True):
         assert left.dtype == right.dtype and np.array_equal(left, right)
     assert isinstance(other.sites[0].exception((3, 0, 0)), BoundsError)
+    with pytest.raises(ValueError, match=r"at 2\.5"):
+        other.hosts[0].function(np.array(2.5))
 
 
 def test_structure_of_results_reads_back() -> None:
@@ -550,7 +614,7 @@ def test_bytes_that_are_no_program() -> None:
     with pytest.raises(ValueError, match="another release"):
         decode(b"weft-program-0\n")
     with pytest.raises(Unstorable, match="Python"):
-        encode(example(hosts=(None,)))
+        encode(example(hosts=(HostCall((), (), lambda: ()),)))
 
 
 # --- the command --------------------------------------------------------------------------------

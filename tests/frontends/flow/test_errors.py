@@ -121,13 +121,6 @@ def an_argument_is_written_to(x: Any, n: Any) -> Any:
     return x
 
 
-@refused(1.0, says=("`raise`", "x > 0", "return a flag"), at="raise ValueError")
-def something_is_raised(x: Any) -> Any:
-    if x > 0:
-        raise ValueError("positive")
-    return x
-
-
 @refused(VECTOR, says=("bool[4]", "ambiguous", "x.any()", "np.where"), at="if x > 0")
 def the_truth_of_an_array(x: Any) -> Any:
     if x > 0:
@@ -141,12 +134,6 @@ def a_long_loop_that_cannot_be_one(x: Any) -> Any:
     for i in range(1000):
         total = total + x[:i].sum()
     return total
-
-
-@refused(1.0, says=("`assert`", "x > 0"), at="assert x > 0")
-def an_assertion(x: Any) -> Any:
-    assert x > 0
-    return x
 
 
 @refused(1.0, says=("generator",), at="def a_generator")

@@ -436,10 +436,31 @@ def _host_call(code: RegionCode, op: Op) -> None:
     """Call host(run, site, table): the table holds address and sizes of each operand, then of each
     result.
     """
+    _call(code, code.program.host(op), _host_table(code, op, op.operands))
+    for result in op.results:
+        if not result.type.rank:
+            code.numbers[result] = code.load_number(code.slots[result], result.type.dtype)
+
+
+def _fail(code: RegionCode, op: Op) -> None:
+    """Let the host raise, if it holds: the first one to do so ends the run."""
+    holds = code.number(op.operands[0])
+    assert isinstance(holds, V)
+    table = _host_table(code, op, op.operands[1:])
+    with code.f.when(holds):
+        _call(code, code.program.host(op), table)
+
+
+def _call(code: RegionCode, site: int, table: V) -> None:
     f = code.f
-    site = code.program.host(op)
+    function = f.load(f.element(code.run, I64, int(Run.HOST)), PTR)
+    f.call_pointer(function, VOID, [code.run, f.const(site, I64), table])
+
+
+def _host_table(code: RegionCode, op: Op, given: Sequence[Value]) -> V:
+    f = code.f
     operands = [
-        code.packed_operand(op, v) if v.type.rank else code.number_address(v) for v in op.operands
+        code.packed_operand(op, v) if v.type.rank else code.number_address(v) for v in given
     ]
     results = []
     for result in op.results:
@@ -448,21 +469,17 @@ def _host_call(code: RegionCode, op: Op) -> None:
             results.append(code.slots[result])
         else:
             results.append(code.row_major(result))
-    words = sum(1 + value.type.rank for value in (*op.operands, *op.results))
+    words = sum(1 + value.type.rank for value in (*given, *op.results))
     table = f.stack(I64, max(words, 1), align=8)
     place = 0
     pointers = [*operands, *results]
-    for value, pointer in zip((*op.operands, *op.results), pointers, strict=True):
+    for value, pointer in zip((*given, *op.results), pointers, strict=True):
         f.store(pointer, f.element(table, I64, place))
         place += 1
         for size in value.type.shape:
             f.store(code.sizes.value(size), f.element(table, I64, place))
             place += 1
-    function = f.load(f.element(code.run, I64, int(Run.HOST)), PTR)
-    f.call_pointer(function, VOID, [code.run, f.const(site, I64), table])
-    for result in op.results:
-        if not result.type.rank:
-            code.numbers[result] = code.load_number(code.slots[result], result.type.dtype)
+    return table
 
 
 CONTROL: Final[dict[str, Callable[[RegionCode, Op], None]]] = {
@@ -470,4 +487,5 @@ CONTROL: Final[dict[str, Callable[[RegionCode, Op], None]]] = {
     "while": _while,
     "switch": _switch,
     "host_call": _host_call,
+    "fail": _fail,
 }

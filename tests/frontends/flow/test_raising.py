@@ -1,0 +1,237 @@
+"""`raise` and `assert` under traced conditions, against Python running the same function: the same
+exception, of the same line, whatever runs the program.
+"""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import weft as wf
+from tests.frontends.flow.raising_programs import (
+    PROGRAMS,
+    Function,
+    checked,
+    ordered,
+    require_positive,
+)
+
+CASES = [(name, number) for name, (_, inputs) in PROGRAMS.items() for number in range(len(inputs))]
+
+
+def outcome(function: Function, *args: Any) -> Any:
+    """What a call returns or raises, and at which line."""
+    try:
+        return np.asarray(function(*args)).tolist()
+    except wf.WeftError:
+        raise
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        shown = [repr(part) for part in (error.args, vars(error), error.__suppress_context__)]
+        place = frame.filename, frame.lineno, frame.name, frame.line
+        return type(error), str(error), shown, place
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize(("name", "number"), CASES)
+def test_raises_as_python(name: str, number: int, backend: str) -> None:
+    function, inputs = PROGRAMS[name]
+    given = [np.asarray(x, float) if not isinstance(x, float) else x for x in inputs]
+    expected = outcome(function, given[number])
+    compiled = wf.jit(function, control_flow=True, backend=backend)
+    for _ in range(2):  # through Python, and through the stub
+        assert outcome(compiled, given[number]) == expected
+    works = [x for x in given if isinstance(outcome(function, x), list | float)]
+    for other in works:
+        assert outcome(compiled, other) == outcome(function, other)
+
+
+@pytest.mark.parametrize(("name", "number"), CASES)
+def test_any_lane(name: str, number: int) -> None:
+    function, inputs = PROGRAMS[name]
+    given = [np.asarray(x, float) for x in inputs]
+    lane = given[number]
+    good = [x for x in given if x.shape == lane.shape and is_fine(function, x)][:1]
+    lanes = np.stack([*good, lane, lane])
+    expected = outcome(lambda: [function(one) for one in lanes])
+    for backend in ("cpu", "reference"):
+        made = wf.jit(wf.vmap(function, control_flow=True), backend=backend)
+        found = outcome(made, lanes)
+        if isinstance(expected, list):
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+        else:
+            assert found[0] is expected[0] and found[3] == expected[3]
+
+
+def is_fine(function: Function, x: Any) -> bool:
+    return isinstance(outcome(function, x), list | float)
+
+
+@pytest.mark.parametrize(("name", "number"), CASES)
+def test_gradients_raise_as_the_function(name: str, number: int) -> None:
+    function, inputs = PROGRAMS[name]
+    given = np.asarray(inputs[number], float)
+    expected = outcome(function, given)
+
+    def total(x: Any) -> Any:
+        return np.sum(function(x))
+
+    for of in (wf.grad, wf.value_and_grad, lambda f, **k: wf.grad(wf.checkpoint(f), **k)):
+        made = wf.jit(of(total, control_flow=True))
+        if isinstance(expected, list | float):
+            made(given)
+        else:
+            assert outcome(made, given)[0] is expected[0]
+
+
+def test_arguments_and_results_stay_as_they_are() -> None:
+    x = np.arange(4.0) + 4
+    step = wf.jit(checked, control_flow=True)
+    for _ in range(2):
+        with pytest.raises(ValueError):
+            step(x)
+    np.testing.assert_array_equal(x, np.arange(4.0) + 4)
+    np.testing.assert_array_equal(step(np.arange(4.0)), 2 * np.arange(4.0))
+
+
+def test_inside_of_other_functions() -> None:
+    inner = wf.jit(checked, control_flow=True)
+    outer = wf.jit(lambda x: inner(x).sum() + wf.grad(lambda y: inner(y).sum())(x).sum())
+    assert outer(np.arange(4.0)) == 20
+    assert outcome(outer, np.arange(4.0) + 4) == outcome(checked, np.arange(4.0) + 4)
+
+
+def test_in_a_scan_of_arrays() -> None:
+    def body(total: Any, x: Any) -> Any:
+        require_positive(x, "x")
+        return total + x, total
+
+    @wf.control_flow
+    def summed(xs: Any) -> Any:
+        return wf.scan(body, 0.0, xs)[0]
+
+    for function in (wf.jit(summed), wf.jit(wf.vmap(lambda x: summed(x)))):
+        xs = np.ones(30) if function.__name__ == "summed" else np.ones((2, 30))
+        np.testing.assert_allclose(function(xs), 30.0)
+        xs[..., 7] = -1.0
+        xs[..., 9] = -2.0
+        with pytest.raises(ValueError, match="x = -1 is not positive"):
+            function(xs)
+
+
+def test_exceptions_whose_class_has_no_name() -> None:
+    class Local(Exception):
+        pass
+
+    def f(x: Any) -> Any:
+        if x > 0:
+            raise Local(x, object) from ValueError("cause")
+        return x
+
+    compiled = wf.jit(f, control_flow=True)
+    assert compiled(-1.0) == -1
+    with pytest.raises(Local) as caught:
+        compiled(1.0)
+    assert caught.value.args == (1.0, object)
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 5), st.sampled_from("rlw")), max_size=4),
+    st.lists(st.integers(-3, 6), min_size=4, max_size=4),
+)
+def test_the_first_that_fails_in_the_order_of_the_program(checks: Any, values: Any) -> None:
+    f = ordered(checks)
+    given = np.array(values, float)
+    expected = outcome(f, given)
+    assert outcome(wf.jit(f, control_flow=True, backend="reference"), given) == expected
+
+
+# --- refused ------------------------------------------------------------------------------------
+
+
+def refused(function: Function, *args: Any) -> str:
+    with pytest.raises(wf.TraceError) as caught:
+        wf.jit(function, control_flow=True)(*args)
+    return str(caught.value)
+
+
+def test_an_except_that_would_have_to_run() -> None:
+    def f(x: Any) -> Any:
+        try:
+            if x < 0:
+                raise ValueError("negative")
+        except ValueError:
+            return 0.0
+        return x
+
+    assert "an `except` around it would catch" in refused(f, 1.0)
+
+
+def test_other_handlers_are_no_matter() -> None:
+    def f(x: Any) -> Any:
+        try:
+            if x < 0:
+                raise ValueError("negative")
+        except KeyError:
+            return 0.0
+        finally:
+            pass
+        return x
+
+    compiled = wf.jit(f, control_flow=True)
+    assert compiled(1.0) == 1
+    with pytest.raises(ValueError, match="negative"):
+        compiled(-1.0)
+
+
+def test_linear_algebra_that_python_would_see_fail() -> None:
+    def f(a: Any, b: Any) -> Any:
+        try:
+            return np.linalg.solve(a, b)
+        except np.linalg.LinAlgError:
+            return np.zeros_like(b)
+
+    assert "linear algebra raises no LinAlgError" in refused(f, np.eye(2), np.ones(2))
+
+
+def test_floating_point_errors() -> None:
+    def f(x: Any) -> Any:
+        with np.errstate(divide="raise"):
+            return 1 / x
+
+    assert "NumPy is asked to raise" in refused(f, np.ones(2))
+
+
+def test_a_function_that_always_raises() -> None:
+    def f(x: Any) -> Any:
+        if x < 0:
+            raise ValueError("negative")
+        raise KeyError("not negative")
+
+    assert "raises whatever its arguments are" in refused(f, 1.0)
+
+
+def test_a_loop_whose_first_step_raises() -> None:
+    def f(x: Any) -> Any:
+        while x < 10:
+            raise ValueError(x)
+        return x
+
+    assert "the first step of this loop raises" in refused(f, 1.0)
+
+
+def test_messages_that_were_formatted_before() -> None:
+    def f(x: Any) -> Any:
+        message = f"bad {x}"
+        if x < 0:
+            raise ValueError(message)
+        return x
+
+    assert "format it in the `raise` statement" in refused(f, 1.0)
