@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import builtins
 import functools
+import itertools
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from weft.compiler.ir.graph import Constant
-from weft.frontends.flow import libraries, mathematics
+from weft.frontends.flow import left, libraries, mathematics
+from weft.frontends.flow.classes import maker
 from weft.frontends.flow.iteration import Enumerated, TracedRange, Zipped
 from weft.frontends.flow.kinship import element
 from weft.frontends.flow.logic import and_, or_
@@ -33,6 +35,14 @@ _PLAIN: Final = (types.BuiltinFunctionType, types.BuiltinMethodType)
 _ARRAYS: Final = (np.array, np.asarray, np.asanyarray, np.ascontiguousarray)
 _FILLED: Final = (np.zeros, np.ones, np.empty, np.full, np.eye, np.identity)
 _FILLED_LIKE: Final = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
+_DEFINED_IN_PYTHON: Final = 1 << 9  # a flag of classes
+_FUNCTIONS: Final = (types.FunctionType, types.MethodType, functools.partial)
+_TAKING: Final = (
+    *(builtins.filter, builtins.map, builtins.sorted, functools.reduce),
+    *(itertools.accumulate, itertools.dropwhile, itertools.filterfalse, itertools.groupby),
+    *(itertools.starmap, itertools.takewhile),
+)
+"""What calls the functions that it is given."""
 
 
 class Calls:
@@ -40,8 +50,7 @@ class Calls:
 
     def __init__(self, convert: Callable[[Any], Any]) -> None:
         self._convert = convert
-        taking = (builtins.filter, builtins.map, functools.reduce)
-        self._builtins = {**_BUILTINS, **{plain: self._taking(plain) for plain in taking}}
+        self._builtins = {**_BUILTINS, **{plain: self._taking(plain) for plain in _TAKING}}
 
     def call(self, function: Any) -> Any:
         """What is called in place of a function."""
@@ -50,10 +59,10 @@ class Calls:
         if function is np.errstate or function is np.seterr:
             return functools.partial(_errors_as, function)
         if isinstance(function, type):
-            return self._builtins.get(function) or _scalar_type(function)
+            return self._class(function)
         require_no_draw(function)
         if libraries.is_scipys(function):
-            return functools.partial(_call_scipy, function)
+            return functools.partial(self._call_scipy, function)
         if isinstance(function, types.MethodWrapperType):
             require_free(function.__self__)  # __next__
             return function
@@ -62,17 +71,70 @@ class Calls:
             if function.__module__ == "math":
                 return functools.partial(mathematics.call, function)
             return self._builtins.get(function) or self._numpy(function)
-        if isinstance(function, np.ufunc) or _is_numpys(function):
+        if left.is_numpys(function):
             return self._builtins.get(function) or self._numpy(function)
+        if isinstance(function, functools._lru_cache_wrapper):
+            return functools.partial(self._call_cached, function)
+        code = left.code_of(function)
+        if code is not None and left.is_installed(code.co_filename):
+            return functools.partial(self._call_library, function)
         return self._convert(function)
+
+    def _class(self, kind: Any) -> Any:
+        """What is called in place of a class."""
+        known = self._builtins.get(kind)
+        if known is not None or not kind.__flags__ & _DEFINED_IN_PYTHON:
+            return known or _scalar_type(kind)
+        if issubclass(kind, np.generic):
+            return _scalar_type(kind)
+        code = left.code_of(kind.__init__)
+        if code is not None and left.is_installed(code.co_filename):
+            return functools.partial(self._call_library, kind)
+        return maker(kind, self._convert)
+
+    def _call_library(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """A function or class of an installed library: it is converted if it may see something
+        traced, as reading libraries takes a while.
+        """
+        if not left.may_hold_traced((function, args, kwargs)):
+            return function(*args, **kwargs)
+        made = maker(function, self._convert) if isinstance(function, type) else None
+        made = self._convert(function) if made is None else made
+        if made is function:
+            args, kwargs = self._callbacks(args, kwargs)
+        return made(*args, **kwargs)
+
+    def _call_cached(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """A function with `functools.cache`, which is to keep nothing that is traced."""
+        is_traced = left.may_hold_traced((args, kwargs))
+        return (self.call(function.__wrapped__) if is_traced else function)(*args, **kwargs)
+
+    def _callbacks(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments for a function that is left alone: what it may call back is converted."""
+        given = tuple([self._callback(argument) for argument in args])
+        return given, {name: self._callback(argument) for name, argument in kwargs.items()}
+
+    def _callback(self, argument: Any) -> Any:
+        return self._convert(argument) if isinstance(argument, _FUNCTIONS) else argument
 
     def _taking(self, plain: Any) -> Callable[..., Any]:
         """A builtin that takes a function, which is converted."""
 
-        def run(first: Any, *rest: Any) -> Any:
-            return plain(self._convert(first), *rest)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = self._callbacks(args, kwargs)
+            return plain(*args, **kwargs)
 
         return run
+
+    def _call_scipy(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(function, np.ufunc):
+            return function(*args, **kwargs)
+        ours = libraries.traced_version(function)
+        if ours is not None and _holds_traced([*args, *kwargs.values()]):
+            return ours(*args, **kwargs)
+        return self._call_library(function, *args, **kwargs)
 
     def _numpy(self, function: Any) -> Any:
         owner = getattr(function, "__self__", None)
@@ -80,17 +142,19 @@ class Calls:
             return functools.partial(_call_method, function)
         if isinstance(owner, np.ufunc):
             return functools.partial(self._call_numpy, function)
-        if isinstance(function, types.BuiltinMethodType) and not isinstance(
-            owner, types.ModuleType | type(None)
-        ):
+        is_builtin = isinstance(function, types.BuiltinMethodType)
+        if is_builtin and not isinstance(owner, types.ModuleType | type(None)):
             return function  # a method of an object
+        if owner is builtins:
+            return function
         return functools.partial(self._call_numpy, function)
 
     def _call_numpy(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         """NumPy's function; arrays of floats that it makes belong to the trace, so that traced
         values can be written to them.
         """
-        given = [self._convert(a) if callable(a) else a for a in args]
+        given_too, kwargs = self._callbacks(args, kwargs)
+        given = list(given_too)
         if isinstance(function, types.BuiltinFunctionType) or function in BY_NUMPY:
             wants_ours = function in _ARRAYS and _holds_traced(given[:1])
             wants_ours = wants_ours or (
@@ -104,12 +168,6 @@ class Calls:
         if held is None or any(isinstance(arg, Tracer) for arg in given):
             return function(*given, **kwargs)
         return _call_on_lists(held, function, given, kwargs)
-
-
-def _is_numpys(function: Any) -> bool:
-    """Whether a function is of NumPy itself, not of another library whose name begins so."""
-    module = getattr(function, "__module__", "") or ""
-    return module.partition(".")[0] == "numpy"
 
 
 def writable(value: Any, *given: Any) -> Any:
@@ -176,12 +234,6 @@ def _call_on_lists(held: Any, function: Any, given: list[Any], kwargs: Mapping[s
     if function not in BY_NUMPY:
         return function(*given, **kwargs)
     return held.__array_function__(function, (), tuple(given), dict(kwargs))
-
-
-def _call_scipy(function: Any, *args: Any, **kwargs: Any) -> Any:
-    if isinstance(function, np.ufunc) or not _holds_traced([*args, *kwargs.values()]):
-        return function(*args, **kwargs)
-    return (libraries.traced_version(function) or function)(*args, **kwargs)
 
 
 def _is_inexact(function: Any, given: list[Any], kwargs: Mapping[str, Any]) -> bool:

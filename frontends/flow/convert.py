@@ -15,10 +15,13 @@ from typing import Any, Final
 
 from weft.compiler.ir.errors import TraceError
 from weft.compiler.ir.location import Location
+from weft.frontends.flow.block import AROUND
 from weft.frontends.flow.identity import checked_ties
+from weft.frontends.flow.left import why_file_is_left, why_generator
 from weft.frontends.flow.operators import operators
 from weft.frontends.flow.rewriter import RUNTIME, rewritten
-from weft.frontends.flow.source import FUTURE_FLAGS, NoSource, function_node, is_users
+from weft.frontends.flow.source import FUTURE_FLAGS, NoSource, function_node
+from weft.frontends.tracing.caller import is_weft
 from weft.frontends.tracing.conversion import Conversion, conversion
 
 _UNBOUND: Final = re.compile(r"variable '(\w+)'")
@@ -53,7 +56,7 @@ def _method(instance: Any, name: str) -> Any:
 def call_converted(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function with its control flow converted, and that of functions it calls."""
     here = conversion.get()
-    token = conversion.set(here or Conversion(converted))
+    token = conversion.set(here or Conversion(converted, why_plain=_why_plain))
     try:
         with checked_ties() if here is None else nullcontext():
             return converted(function)(*args, **kwargs)
@@ -61,6 +64,23 @@ def call_converted(function: Any, /, *args: Any, **kwargs: Any) -> Any:
         raise _explained(error) from error
     finally:
         conversion.reset(token)
+
+
+def _why_plain(frame: types.FrameType | None) -> str:
+    """For messages: why the function that runs in a frame, or called Weft there, was not converted,
+    if it was not.
+    """
+    while frame is not None and is_weft(frame.f_code.co_filename):
+        frame = frame.f_back
+    state = conversion.get()
+    if frame is None or state is None:
+        return ""
+    code = frame.f_code
+    if RUNTIME in code.co_freevars or id(code) in _CODES:
+        return ""
+    reason = state.left.get(code) or why_file_is_left(code.co_filename) or why_generator(code)
+    reason = reason or "it was called by code that is left alone"
+    return f"; the control flow of {code.co_name} was not converted, as {reason}"
 
 
 def _explained(error: NameError) -> Exception:
@@ -78,7 +98,7 @@ def _place(error: BaseException) -> Location | None:
     location, entry = None, error.__traceback__
     while entry is not None:
         code = entry.tb_frame.f_code
-        if is_users(code):
+        if not why_file_is_left(code.co_filename):
             location = Location.of_instruction(code, entry.tb_lasti, entry.tb_lineno)
         entry = entry.tb_next
     return location
@@ -88,7 +108,9 @@ def require_source(function: Any) -> None:
     """Raise a clear error if a function that is to be converted cannot be."""
     while isinstance(function, functools.partial | types.MethodType):
         function = getattr(function, "func", None) or function.__func__  # type: ignore[union-attr]
-    if not isinstance(function, types.FunctionType) or not is_users(function.__code__):
+    if not isinstance(function, types.FunctionType):
+        return
+    if why_file_is_left(function.__code__.co_filename):
         return
     try:
         if RUNTIME not in function.__code__.co_freevars:
@@ -103,8 +125,21 @@ def require_source(function: Any) -> None:
 
 def _converted_function(function: types.FunctionType) -> types.FunctionType:
     code = function.__code__
-    if RUNTIME in code.co_freevars or not is_users(code):
+    if RUNTIME in code.co_freevars or why_file_is_left(code.co_filename):
         return function
+    state = conversion.get()
+    if state is None:
+        return _made(function)
+    known = state.made.get(id(function))
+    if known is None or known[1] is not code or known[2] is not function.__defaults__:
+        known = function, code, function.__defaults__, _made(function)
+        state.made[id(function)] = known
+    result: types.FunctionType = known[3]
+    return result
+
+
+def _made(function: types.FunctionType) -> types.FunctionType:
+    code = function.__code__
     try:
         made = _Key(code, function.__globals__).compiled()
     except NoSource as reason:
@@ -162,7 +197,7 @@ def _compiled(key: _Key) -> types.CodeType:
         # Its own name, in a recursion, is what the module has by that name.
         body.insert(0, ast.Global([made.name]))
     around: ast.stmt = ast.FunctionDef(
-        name="weft_around",
+        name=AROUND,
         args=ast.arguments(
             posonlyargs=[], args=parameters, kwonlyargs=[], kw_defaults=[], defaults=[]
         ),
@@ -179,12 +214,16 @@ def _compiled(key: _Key) -> types.CodeType:
     whole = compile(
         module, code.co_filename, "exec", code.co_flags & FUTURE_FLAGS, dont_inherit=True
     )
-    return _renamed(_inner(whole, [owner] * bool(owner) + ["weft_around", code.co_name]), code)
+    return _renamed(_inner(whole, [owner] * bool(owner) + [AROUND, code.co_name]), code)
 
 
 _TYPE_PARAMETERS: Final[dict[str, Any]] = (
     {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}
 )
+
+
+_CODES: Final[dict[int, types.CodeType]] = {}
+"""All converted code, by identity."""
 
 
 def _inner(code: types.CodeType, path: list[str]) -> types.CodeType:
@@ -205,10 +244,12 @@ def _renamed(made: types.CodeType, code: types.CodeType) -> types.CodeType:
         else part
         for part in made.co_consts
     )
-    return made.replace(
+    result = made.replace(
         co_consts=constants, co_name=code.co_name, co_qualname=_plain(code.co_qualname)
     )
+    _CODES[id(result)] = result
+    return result
 
 
 def _plain(name: str) -> str:
-    return name.removeprefix("weft_around.<locals>.")
+    return name.removeprefix(f"{AROUND}.<locals>.")

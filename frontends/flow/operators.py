@@ -9,6 +9,7 @@ from typing import Any
 
 from weft.frontends.flow.branches import if_, if_expression
 from weft.frontends.flow.calls import Calls, item, writable
+from weft.frontends.flow.classes import attributes
 from weft.frontends.flow.logic import and_, compare, not_, or_, tested
 from weft.frontends.flow.loops import for_, while_
 from weft.frontends.flow.raising import handled, percent, raised
@@ -19,6 +20,7 @@ def operators(convert: Callable[[Any], Any]) -> SimpleNamespace:
     return SimpleNamespace(
         and_=and_,
         call=Calls(convert).call,
+        attribute=attributes(convert),
         compare=compare,
         for_=for_,
         handled=handled,

@@ -379,6 +379,12 @@ class _Rewriter(ast.NodeTransformer):
             return self._unmoved(node)
         return _at(_call("item", self.visit(node.value), self._key(node.slice)), node)
 
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        is_private = node.attr.startswith("__") and not node.attr.endswith("__")
+        if not isinstance(node.ctx, ast.Load) or is_private:
+            return self._unmoved(node)
+        return _at(_call("attribute", self.visit(node.value), ast.Constant(node.attr)), node)
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         is_super = isinstance(node.func, ast.Name) and node.func.id == "super"
         if is_super and not node.args and self._first:

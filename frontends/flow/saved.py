@@ -19,8 +19,8 @@ import numpy as np
 
 from weft.compiler.ir.errors import TraceError
 from weft.frontends.flow import state
+from weft.frontends.flow.left import is_users
 from weft.frontends.flow.scope import UNDEFINED, AttributeSlot, CellSlot, GlobalSlot, Part, Slot
-from weft.frontends.flow.source import is_users
 from weft.frontends.tracing import core
 from weft.frontends.tracing.conversion import conversion
 from weft.frontends.tracing.trace import Tracer, user_line

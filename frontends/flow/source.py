@@ -1,7 +1,7 @@
 """The syntax tree of a function that the user wrote, found in the file that it came from.
 
-Whole files are parsed, so that lines and columns are those of the file, and lambdas are told apart
-by where they stand.
+Functions are parsed on their own where that is sure to give the one that is running; else whole
+files are, and lambdas are told apart by where they stand. Lines and columns are those of the file.
 """
 
 from __future__ import annotations
@@ -9,38 +9,21 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-import os
-import sysconfig
 from collections.abc import Iterator, Mapping
 from types import CodeType
 from typing import Any, Final, TypeAlias
 
-import numpy as np
-
-from weft.frontends.tracing.caller import is_weft
+from weft.frontends.flow.block import function_in
+from weft.frontends.flow.left import why_generator
+from weft.frontends.flow.texts import lines_of, typed
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.Lambda
 
-_LIBRARIES: Final = tuple(
-    {
-        os.path.abspath(path) + os.sep
-        for name in ("stdlib", "platstdlib", "purelib", "platlib")
-        if (path := sysconfig.get_paths().get(name))
-    }
-) + (os.path.dirname(os.path.abspath(np.__file__)) + os.sep,)
 FUTURE_FLAGS: Final = 0x1FE0000  # of `from __future__ import ...` in code objects
-_GENERATOR_FLAGS: Final = 0x20 | 0x80 | 0x200  # generator, coroutine, asynchronous generator
 
 
 class NoSource(Exception):
     """Why there is no syntax tree of a function."""
-
-
-def is_users(code: CodeType) -> bool:
-    """Whether the user wrote a function, not a library that is installed."""
-    file = os.path.abspath(code.co_filename)
-    is_library = file.startswith(_LIBRARIES) or f"{os.sep}site-packages{os.sep}" in file
-    return not is_library and not is_weft(code.co_filename)
 
 
 def function_node(code: CodeType, names: Mapping[str, Any]) -> tuple[FunctionNode, str]:
@@ -48,24 +31,48 @@ def function_node(code: CodeType, names: Mapping[str, Any]) -> tuple[FunctionNod
 
     `names` are its globals, by which zipped modules find their text. Raises `NoSource`.
     """
-    if code.co_flags & _GENERATOR_FLAGS:
-        raise NoSource("it is a generator or a coroutine, which runs in pieces; return a list")
-    text = "".join(linecache.getlines(code.co_filename, dict(names)))
+    generator = why_generator(code)
+    if generator:
+        raise NoSource(generator)
+    lines = lines_of(code, names)
+    if not _is_rewritten(names):
+        block = function_in(lines, code, names, code.co_flags & FUTURE_FLAGS)
+        if block is not None:
+            return block
+    for text in map("".join, typed(code)):
+        if _is_running(code, text, names):
+            return _only(_nodes(code, text), code)
+    text = "".join(lines)
     if text and not _is_running(code, text, names):  # a module may have been loaded again
         linecache.checkcache(code.co_filename)
-        text = "".join(linecache.getlines(code.co_filename, dict(names)))
+        text = "".join(lines_of(code, names))
     if not text:
         raise NoSource(f"the text of {code.co_filename} is not available")
+    found = _nodes(code, text)
+    if not _is_running(code, text, names):
+        raise NoSource(f"the text of {code.co_filename} is not the one that is running")
+    return _only(found, code)
+
+
+def _nodes(code: CodeType, text: str) -> list[tuple[FunctionNode, str]]:
+    """The functions of a text that may be the one."""
     found = [
         (node, owner) for node, owner in _functions(code.co_filename, text) if _is_of(node, code)
     ]
     if len(found) > 1:
         found = [(node, owner) for node, owner in found if _holds(node, code)]
-    if not _is_running(code, text, names):
-        raise NoSource(f"the text of {code.co_filename} is not the one that is running")
+    return found
+
+
+def _only(found: list[tuple[FunctionNode, str]], code: CodeType) -> tuple[FunctionNode, str]:
     if len(found) != 1:
         raise NoSource(f"several functions of {code.co_filename} stand in its place")
     return found[0]
+
+
+def _is_rewritten(names: Mapping[str, Any]) -> bool:
+    """Whether pytest loaded a module, and put other code in place of `assert`."""
+    return type(names.get("__loader__")).__module__.startswith("_pytest.")
 
 
 def _is_running(code: CodeType, text: str, names: Mapping[str, Any]) -> bool:
@@ -73,7 +80,7 @@ def _is_running(code: CodeType, text: str, names: Mapping[str, Any]) -> bool:
     or as pytest rewrites it for `assert`.
     """
     ways = [False]
-    if type(names.get("__loader__")).__module__.startswith("_pytest."):
+    if _is_rewritten(names):
         ways.append(True)
     flags, place = code.co_flags & FUTURE_FLAGS, (code.co_name, code.co_firstlineno)
     return any(

@@ -20,7 +20,7 @@ import numpy as np
 
 from weft.frontends.flow.scope import UNDEFINED
 
-_LIBRARIES: Final = ("weft.", "numpy", "builtins", "functools")
+_LIBRARIES: Final = ("weft", "numpy", "builtins", "functools")
 _IMMUTABLE: Final = (
     str,
     bytes,
@@ -71,7 +71,7 @@ def attributes_of(value: Any) -> dict[str, Any] | None:
     module = type(value).__module__
     if isinstance(value, types.FunctionType):
         return dict(vars(value)) if vars(value) else None
-    if module.startswith(_LIBRARIES):
+    if module.partition(".")[0] in _LIBRARIES:
         return None
     held = getattr(value, "__dict__", None)
     found = dict(held) if isinstance(held, dict) else {}

@@ -456,7 +456,7 @@ class TracedArray(Viewed):
             raise leaked(self)
         location, state = user_line(), conversion.get()
         if state is not None:
-            instead = instead.removesuffix(CONVERTED) + state.why_left(location)
+            instead = instead.removesuffix(CONVERTED) + state.why_plain(sys._getframe(1))
         raise TraceError(
             f"{what} needs the value of {self.type} ({describe(self._value)}), which is only "
             "known when the "

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, Final, TypeVar
 
 from weft.compiler.ir.ambient import active
 from weft.compiler.ir.errors import TraceError, WeftError
-from weft.compiler.ir.location import Location
 from weft.frontends.tracing.caller import is_users
 
 T = TypeVar("T")
@@ -32,8 +31,9 @@ class Conversion:
     `copies` is how many times the loop bodies around are traced; `conditions` are the places of
     traced conditions that decide whether this runs; `kept` are the iterators, by identity, from
     before the branches and loop bodies that run: nothing is to be taken from these; `ties` are
-    objects that may be the same, depending on values; `left` says why functions that are called
-    are as they are, by their code; `measured` are the lists, by identity, whose length was asked
+    objects that may be the same, depending on values; `why_plain` says why the function of a frame
+    is as it is; `left` has what is known of that, by their code; `made` are functions and what they
+    were converted to, by identity; `measured` are the lists, by identity, whose length was asked
     for; `raising` is the exception that was raised last where a traced condition decides, and
     `has_failing` says that the program may raise one; `handlers` give the kinds that an `except`
     around catches.
@@ -45,19 +45,13 @@ class Conversion:
     conditions: list[str] = field(default_factory=list)
     kept: list[frozenset[int]] = field(default_factory=list)
     ties: list[Any] = field(default_factory=list)
+    why_plain: Callable[[FrameType | None], str] = lambda frame: ""
     left: dict[CodeType, str] = field(default_factory=dict)
+    made: dict[int, tuple[Any, CodeType, Any, Any]] = field(default_factory=dict)
     measured: list[int] = field(default_factory=list)
     raising: Any = None
     has_failing: bool = False
     handlers: list[Callable[[], Any]] = field(default_factory=list)
-
-    def why_left(self, location: Location | None) -> str:
-        """For messages: why the function that a place is in was not converted, if it was not."""
-        instruction = None if location is None else location.instruction
-        reason = None if instruction is None else self.left.get(instruction[0])
-        if instruction is None or reason is None:
-            return ""
-        return f"; the control flow of {instruction[0].co_name} was not converted, as {reason}"
 
 
 _RAISE: Final = opcode.opmap["RAISE_VARARGS"]

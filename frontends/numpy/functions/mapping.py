@@ -18,6 +18,7 @@ from weft.compiler.ir.types import Shape, format_shape
 from weft.compiler.ops.arithmetic import add
 from weft.frontends.numpy.functions.axis_access import move
 from weft.frontends.numpy.functions.axis_ops import as_value, gather_axis, iota
+from weft.frontends.tracing.conversion import prepared
 from weft.frontends.tracing.core import (
     as_shape,
     broadcast_shapes,
@@ -158,7 +159,7 @@ class vectorize:  # noqa: N801
             given = list(args)
             for place, part in zip(places, parts, strict=True):
                 given[place] = part
-            made = self.pyfunc(*given, **kwargs)
+            made = prepared(self.pyfunc)(*given, **kwargs)
             return tuple(map(_traced, made)) if isinstance(made, tuple) else _traced(made)
 
         made = batched(of_one)(*[wrap(row) for row in rows])
