@@ -92,9 +92,9 @@ def _gathered(
     with record.trace.active():
         arguments = replaced((args, kwargs), recorded)
         result = located(function, *arguments[0], **arguments[1])
-        leaves, treedef = tree.flatten(result)
-        if any(isinstance(leaf, Selected) for leaf in leaves):
+        if tree.holds(result, Selected):
             raise TraceError("the size of the result depends on values")
+        leaves, treedef = tree.flatten(result)
         written = {id(tracer): leaf for leaf, tracer, old in given if tracer.value is not old}
         values = [_waiting(tracer, record) for _, tracer, _ in given if id(tracer) in written]
         arrays = {id(tracer): leaf for leaf, tracer, _ in given if isinstance(leaf, Array)}

@@ -291,7 +291,8 @@ def _errors_as(function: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _is_sequence(part: Any) -> bool:
-    return isinstance(part, Tracer | np.ndarray | range | TracedRange | Zipped | Enumerated)
+    kinds = Tracer | Selected | np.ndarray | range | TracedRange | Zipped | Enumerated
+    return isinstance(part, kinds)
 
 
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
@@ -305,7 +306,7 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
 
 
 def _reversed(sequence: Any) -> Any:
-    if isinstance(sequence, range | Tracer | np.ndarray):
+    if isinstance(sequence, range | Tracer | Selected | np.ndarray):
         return sequence[::-1]  # type: ignore[index]
     if isinstance(sequence, TracedRange):
         count: Any = sequence.count

@@ -19,7 +19,10 @@ from weft.compiler.ir.dims import Dim
 from weft.compiler.ir.dtypes import is_supported
 from weft.compiler.ops import shape
 from weft.compiler.ops.arithmetic import add, mul
+from weft.frontends.numpy.masked.array import Selected
+from weft.frontends.numpy.masked.parts import packed
 from weft.frontends.tracing import core
+from weft.frontends.tracing.bounds import is_same, note_bounds
 from weft.frontends.tracing.intervals import note_interval
 from weft.frontends.tracing.trace import Tracer
 
@@ -127,6 +130,8 @@ def steps(iterable: Any) -> Steps | None:
         return _traced_range(iterable)
     if isinstance(iterable, Tracer) and iterable.type.shape:
         return _array(iterable)
+    if isinstance(iterable, Selected):
+        return _selected(iterable)
     if isinstance(iterable, np.ndarray) and iterable.ndim and is_supported(iterable.dtype):
         return _array(core.wrap(core.lift(iterable)))
     if isinstance(iterable, Enumerated):
@@ -162,6 +167,8 @@ def _traced_range(given: TracedRange) -> Steps:
     start, step = _integer(given.start), _integer(given.step)
 
     def number(k: Any) -> Any:
+        if given.stop is not None and is_same(given.step, 1):
+            note_bounds(k, 0, given.stop - start - 1)
         return core.wrap(core.lift(start + k * step), weak=True)
 
     count: Any = None if given.stop is None else given.count
@@ -174,6 +181,12 @@ def _traced_range(given: TracedRange) -> Steps:
 
 def _array(array: Tracer) -> Steps:
     return Steps(array.type.shape[0], lambda: array, lambda row: row, lambda k: array[k])  # type: ignore[index]
+
+
+def _selected(array: Selected) -> Steps:
+    """Elements whose number is traced; those that a mask chose are brought side by side first."""
+    near = array if array.chosen[0] is None else packed(array, 0)
+    return Steps(near.shape[0], lambda: near, lambda row: row, lambda k: near[k])
 
 
 def _together(parts: Sequence[Any]) -> Steps | None:

@@ -28,7 +28,7 @@ from weft.frontends.numpy.functions.refusals import attribute_refusal, refusal
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc, emitter
 from weft.frontends.numpy.keys import has_ellipsis, is_basic, key_text
 from weft.frontends.numpy.masked import indexing as masked_indexing
-from weft.frontends.numpy.masked.array import positions, rows_of
+from weft.frontends.numpy.masked.array import Selected, positions, rows_of
 from weft.frontends.numpy.ufunc_methods import apply_ufunc_method, write_into
 from weft.frontends.numpy.updates import TracedUpdates
 from weft.frontends.numpy.views import Viewed
@@ -265,7 +265,7 @@ class TracedArray(Viewed):
     # --- indexing ---
 
     def __getitem__(self, key: Any) -> Any:
-        if masked_indexing.is_masked_key(key):
+        if masked_indexing.is_sized_key(key):
             return located(masked_indexing.select, self, key)
         value = located(indexing.getitem, self, key)
         return self.part(key, value) if is_basic(key) else current_trace().wrap(value)
@@ -283,7 +283,7 @@ class TracedArray(Viewed):
 
     def __setitem__(self, key: Any, new: ArrayLike) -> None:
         self.require_writable(f"x = x.at[{key_text(key)}].set(...)")
-        write = masked_indexing.written if masked_indexing.is_masked_key(key) else indexing.update
+        write = masked_indexing.written if masked_indexing.is_sized_key(key) else indexing.update
         value = located(write, self, key, new)
         self.assign(value, f"x = x.at[{key_text(key)}].set(...)")
 
@@ -362,6 +362,8 @@ class TracedArray(Viewed):
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
     ) -> Any:
+        if Selected in types:
+            return NotImplemented  # it knows what sizes it has
         ours = BY_NUMPY.get(function)
         name = getattr(function, "__name__", str(function))
         if ours is None:

@@ -32,9 +32,9 @@ ALL: Final[Interval] = (-(1 << 63), (1 << 63) - 1)
 _DEEPEST: Final = 16
 
 
-def interval(value: Value) -> Interval:
-    """The least and the greatest that a rank-0 integer of the trace in force can be."""
-    low, high = _interval(value, current_trace(), _DEEPEST)
+def interval(value: Value, trace: Trace | None = None) -> Interval:
+    """The least and the greatest that a rank-0 integer of a trace, or the one in force, can be."""
+    low, high = _interval(value, trace or current_trace(), _DEEPEST)
     return max(low, ALL[0]), min(high, ALL[1])
 
 

@@ -359,11 +359,13 @@ class Trace(Builder):
         "parent",
         "surface",
         "make_tracer",
+        "bounds",
         "captures",
         "doubted",
         "finished",
         "intervals",
         "is_rounding",
+        "made",
         "read_arrays",
         "rule",
         "scalars",
@@ -375,6 +377,8 @@ class Trace(Builder):
         self.parent = parent
         self.surface = surface
         self.make_tracer = surface.array
+        self.bounds: dict[Value, tuple[int, tuple[Any, Any]]] = {}  # see `tracing.bounds`
+        self.made: dict[Any, Any] = {}  # of integers, the same
         self.captures: dict[Value, Parameter] = {}
         self.doubted: list[Tracer] = []
         self.finished = False

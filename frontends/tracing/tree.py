@@ -63,6 +63,14 @@ def putting_together(treedef: TreeDef) -> Callable[..., Any]:
     return lambda *children: unflatten(level, children)
 
 
+def holds(tree: Any, kind: type) -> bool:
+    """Whether a node of a pytree is of a class."""
+    leaves = optree.tree_leaves(
+        tree, is_leaf=lambda node: isinstance(node, kind), namespace=NAMESPACE
+    )
+    return any(isinstance(leaf, kind) for leaf in leaves)
+
+
 def map_tree(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     """The pytree with a function applied to each leaf."""
     leaves, treedef = flatten(tree)

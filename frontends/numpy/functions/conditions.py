@@ -1,8 +1,8 @@
 """Functions that find or take the elements for which a condition holds.
 
-How many these are is known only when the program runs, so these functions take the size of their
-result as a further argument `size=`, with `fill_value=` for the places that are left over. A
-condition that is known while tracing needs none.
+How many these are is known only when the program runs: the results are `Selected`, which have
+their true size once returned. With a further argument `size=` they are arrays of that size, with
+`fill_value=` for the places that are left over.
 """
 
 from __future__ import annotations
@@ -26,11 +26,14 @@ from weft.frontends.numpy.functions.axis_ops import (
     flat,
     gather_axis,
     iota,
+    join,
     slice_axis,
     stack_values,
 )
 from weft.frontends.numpy.functions.reducing import truth
 from weft.frontends.numpy.functions.selection import along, take, unravel
+from weft.frontends.numpy.masked.array import Selected, positions, rows_of
+from weft.frontends.numpy.masked.choice import Mask
 from weft.frontends.tracing import core
 from weft.frontends.tracing.core import (
     as_size,
@@ -39,7 +42,6 @@ from weft.frontends.tracing.core import (
     check_no,
     lift,
     size_value,
-    trace_error,
     wrap,
 )
 from weft.frontends.tracing.trace import ArrayLike, Tracer
@@ -49,8 +51,8 @@ __all__ = ["argwhere", "compress", "extract", "flatnonzero", "ix_", "nonzero"]
 
 def nonzero(
     a: ArrayLike, *, size: Any = None, fill_value: ArrayLike | Sequence[ArrayLike] = 0
-) -> tuple[Tracer, ...]:
-    """As `numpy.nonzero`; of a traced array the first `size`, the rest filled with `fill_value`.
+) -> tuple[Any, ...]:
+    """As `numpy.nonzero`; if given, the first `size`, the rest filled with `fill_value`.
 
     >>> import numpy as np, weft as wf
     >>> wf.numpy.nonzero(np.array([0, 5, 0, 7]), size=3, fill_value=-1)
@@ -59,19 +61,25 @@ def nonzero(
     value = as_value(a)
     if not value.type.rank:
         raise ShapeError("nonzero needs an array of rank 1 or more; use atleast_1d first")
+    if _is_unknown(value, size):
+        return positions(wrap(value))
     return tuple([wrap(index) for index in _find("nonzero", value, size, fill_value)])
 
 
-def flatnonzero(a: ArrayLike, *, size: Any = None, fill_value: ArrayLike = 0) -> Tracer:
+def flatnonzero(a: ArrayLike, *, size: Any = None, fill_value: ArrayLike = 0) -> Any:
     """As `numpy.flatnonzero`, with `size` and `fill_value` as in `nonzero`."""
+    if _is_unknown(as_value(a), size):
+        return positions(wrap(flat(as_value(a))))[0]
     return wrap(_find("flatnonzero", flat(as_value(a)), size, fill_value)[0])
 
 
 def argwhere(
     a: ArrayLike, *, size: Any = None, fill_value: ArrayLike | Sequence[ArrayLike] = 0
-) -> Tracer:
+) -> Any:
     """As `numpy.argwhere`, with `size` and `fill_value` as in `nonzero`."""
     value = as_value(a)
+    if _is_unknown(value, size) and value.type.rank:
+        return rows_of(positions(wrap(value)))
     found = _find("argwhere", value if value.type.rank else flat(value), size, fill_value)
     rows = stack_values(found, 1)
     return wrap(rows if value.type.rank else slice_axis(rows, 1, 0, 0))
@@ -85,8 +93,8 @@ def compress(
     *,
     size: Any = None,
     fill_value: ArrayLike = 0,
-) -> Tracer:
-    """As `numpy.compress`; with a traced condition the first `size`, then `fill_value`."""
+) -> Any:
+    """As `numpy.compress`; with `size` of a traced condition the first, then `fill_value`."""
     check_no("compress", out=out)
     mask = as_value(condition)
     if mask.type.rank != 1:
@@ -97,8 +105,8 @@ def compress(
 
 def extract(
     condition: ArrayLike, arr: ArrayLike, *, size: Any = None, fill_value: ArrayLike = 0
-) -> Tracer:
-    """As `numpy.extract`; with a traced condition the first `size`, then `fill_value`."""
+) -> Any:
+    """As `numpy.extract`; with `size` of a traced condition the first, then `fill_value`."""
     mask, value = flat(as_value(condition)), flat(as_value(arr))
     return _compress("extract", mask, value, 0, size, fill_value)
 
@@ -119,22 +127,16 @@ def ix_(*args: ArrayLike) -> tuple[Tracer, ...]:
     return tuple(grids)
 
 
-def _known_condition(function: str, condition: Value) -> np.ndarray[Any, Any]:
-    """The condition as an array, or the error that says what to do."""
-    if isinstance(condition, Constant):
-        return condition.array
-    raise trace_error(
-        f"{function}: how many elements of the traced {condition.type} are true is known only when "
-        f"the program runs; give the number of results with weft.numpy.{function}(..., size=), or "
-        "keep the shape with np.where"
-    )
+def _is_unknown(condition: Value, size: Any) -> bool:
+    """Whether it is not known how many elements are true."""
+    return size is None and not isinstance(condition, Constant)
 
 
 def _find(function: str, value: Value, size: Any, fill_value: Any) -> list[Value]:
     """The index along each axis of the elements that are not 0."""
     if size is None:
-        known = _known_condition(function, value)
-        return [Constant(index) for index in np.nonzero(known)]
+        assert isinstance(value, Constant)
+        return [Constant(index) for index in np.nonzero(value.array)]
     rank = value.type.rank
     items = fill_value if isinstance(fill_value, list | tuple) else [fill_value] * rank
     fills = [lift(item, dtypes.i64) for item in items]
@@ -167,12 +169,17 @@ def _first_nonzero(value: Value, count: Size, fills: Sequence[Value]) -> list[Va
 
 def _compress(
     function: str, mask: Value, value: Value, axis: int, size: Any, fill_value: ArrayLike
-) -> Tracer:
+) -> Any:
     """The elements along an axis where the mask, which may be shorter, is true."""
-    if size is None:
-        return take(wrap(value), np.flatnonzero(_known_condition(function, mask)), axis)
+    if isinstance(mask, Constant) and size is None:
+        return take(wrap(value), np.flatnonzero(mask.array), axis)
     available = value.type.shape[axis]
     mask = slice_axis(mask, 0, 0, dims.minimum(mask.type.shape[0], available))
+    if size is None:
+        rest = available - mask.type.shape[0]
+        flags = join([truth(mask), core.full((rest,), False, dtypes.bool_)], 0)
+        choices = (None,) * axis, (None,) * (value.type.rank - axis - 1)
+        return Selected(wrap(value), (*choices[0], Mask(wrap(flags)), *choices[1]))
     end = size_value(available, dtypes.i64)
     (found,) = _find(function, mask, size, wrap(end))
     taken = gather_axis(value, found, axis, mode="fill")

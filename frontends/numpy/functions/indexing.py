@@ -96,7 +96,7 @@ def _without_windows(array_shape: Shape, key: Any) -> tuple[list[windows.Window]
         return [], key
     if any(_is_index_array(item) for item in items):
         return [], key
-    found, rest = windows.windows(_fill_ellipsis(items, array_shape))
+    found, rest = windows.windows(with_all_axes(items, array_shape))
     return found, tuple(rest)
 
 
@@ -125,7 +125,7 @@ def parse_key(array_shape: Shape, key: Any) -> Key:
         return Key(mask=mask)
     items = [part for item in items for part in _expand_mask(item)]
     split = _ellipsis_splits(items)
-    items = _fill_ellipsis(items, array_shape)
+    items = with_all_axes(items, array_shape)
     parsed, axis = Key(split=split), 0
     has_arrays = any(_is_index_array(item) or isinstance(item, Tracer) for item in items)
     for item in items:
@@ -142,8 +142,8 @@ def parse_key(array_shape: Shape, key: Any) -> Key:
 
 
 def _stacked(item: Sequence[Any]) -> Any:
-    """A list, tuple or range as an index; traced numbers in it are joined."""
-    if not any(isinstance(part, Tracer) for part in item):
+    """A list, tuple or range as an index; traced numbers and symbolic sizes in it are joined."""
+    if not any(isinstance(part, Tracer | Dim) for part in item):
         return list(item)
     return current_trace().wrap(as_value(item, None))
 
@@ -260,7 +260,8 @@ def _ellipsis_splits(items: list[Any]) -> bool:
     return any(any(indices[:place]) and any(indices[place:]) for place in places)
 
 
-def _fill_ellipsis(items: list[Any], array_shape: Shape) -> list[Any]:
+def with_all_axes(items: list[Any], array_shape: Shape) -> list[Any]:
+    """A key with an item for each axis."""
     consumed = sum(1 for item in items if item is not None and item is not Ellipsis)
     places = [i for i, item in enumerate(items) if item is Ellipsis]
     if len(places) > 1:

@@ -1,8 +1,8 @@
 """Distinct elements, and what two arrays have in common.
 
-How many these are is known only when the program runs, so these functions take the size of their
-result as a further argument `size=`, with `fill_value=` for the places that are left over. Arrays
-that are known while tracing need none.
+How many these are is known only when the program runs: the results are `Selected`, which have
+their true size once returned. With a further argument `size=` they are arrays of that size, with
+`fill_value=` for the places that are left over.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.dims import Size
-from weft.compiler.ir.errors import TraceError
 from weft.compiler.ir.graph import Constant, Value
 from weft.compiler.ops import ordering
 from weft.compiler.ops.cumulative import cumsum
@@ -31,6 +30,8 @@ from weft.frontends.numpy.functions.axis_ops import (
 from weft.frontends.numpy.functions.conditions import compress
 from weft.frontends.numpy.functions.reducing import ANY, reduce
 from weft.frontends.numpy.functions.sorting import isin
+from weft.frontends.numpy.masked.array import Selected
+from weft.frontends.numpy.masked.choice import Span
 from weft.frontends.tracing.core import (
     as_size,
     broadcast_value,
@@ -41,7 +42,6 @@ from weft.frontends.tracing.core import (
     promote,
     reshape,
     size_value,
-    trace_error,
     wrap,
 )
 from weft.frontends.tracing.trace import ArrayLike, Tracer
@@ -94,12 +94,12 @@ def unique(
     size: Any = None,
     fill_value: ArrayLike | None = None,
 ) -> Any:
-    """The distinct values in order, as `numpy.unique`, but exactly `size` of them if traced.
+    """The distinct values in order, as `numpy.unique`; if traced, exactly `size` of them if given.
 
     If there are more, the largest are left out; if there are fewer, `fill_value` (else the
     smallest value) fills up, with index and count 0.
     """
-    found = _distinct("unique", ar, axis, equal_nan, size, fill_value)
+    found = _distinct(ar, axis, equal_nan, size, fill_value)
     chosen = (return_index, return_inverse, return_counts)
     parts = (found.indices, found.inverse_indices, found.counts)
     wanted = [part for part, is_wanted in zip(parts, chosen, strict=True) if is_wanted]
@@ -109,35 +109,34 @@ def unique(
 def unique_values(
     x: ArrayLike, /, *, size: Any = None, fill_value: ArrayLike | None = None
 ) -> Tracer:
-    """As `numpy.unique_values`, but exactly `size` values if traced; see `unique`."""
-    return _distinct("unique_values", x, None, False, size, fill_value).values
+    """As `numpy.unique_values`, with exactly `size` values if given; see `unique`."""
+    return _distinct(x, None, False, size, fill_value).values
 
 
 def unique_all(
     x: ArrayLike, /, *, size: Any = None, fill_value: ArrayLike | None = None
 ) -> UniqueAllResult:
-    """As `numpy.unique_all`, but exactly `size` values if traced; see `unique`."""
-    return _distinct("unique_all", x, None, False, size, fill_value)
+    """As `numpy.unique_all`, with exactly `size` values if given; see `unique`."""
+    return _distinct(x, None, False, size, fill_value)
 
 
 def unique_counts(
     x: ArrayLike, /, *, size: Any = None, fill_value: ArrayLike | None = None
 ) -> UniqueCountsResult:
-    """As `numpy.unique_counts`, but exactly `size` values if traced; see `unique`."""
-    found = _distinct("unique_counts", x, None, False, size, fill_value)
+    """As `numpy.unique_counts`, with exactly `size` values if given; see `unique`."""
+    found = _distinct(x, None, False, size, fill_value)
     return UniqueCountsResult(found.values, found.counts)
 
 
 def unique_inverse(
     x: ArrayLike, /, *, size: Any = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverseResult:
-    """As `numpy.unique_inverse`, but exactly `size` values if traced; see `unique`."""
-    found = _distinct("unique_inverse", x, None, False, size, fill_value)
+    """As `numpy.unique_inverse`, with exactly `size` values if given; see `unique`."""
+    found = _distinct(x, None, False, size, fill_value)
     return UniqueInverseResult(found.values, found.inverse_indices)
 
 
 def _distinct(
-    name: str,
     ar: ArrayLike,
     axis: int | None,
     equal_nan: bool,
@@ -146,27 +145,34 @@ def _distinct(
 ) -> UniqueAllResult:
     """Distinct elements, or slices along an axis, with all that can be said about them."""
     value = lift(ar)
-    if size is None:
-        if not isinstance(value, Constant):
-            raise _unknown_number(name, value)
+    is_unknown = size is None and not isinstance(value, Constant)
+    if size is None and isinstance(value, Constant):
         found = np.unique(value.array, axis=axis, equal_nan=equal_nan)
         size = found.shape[axis or 0]
     rows = flat(value)
     if axis is not None:
         rows = move(value, normalize_axis(axis, value.type.rank), 0)
+    if is_unknown:
+        size = rows.type.shape[0]
     values, indices, inverse, counts = _runs(rows, as_size(size), fill_value, equal_nan)
     if axis is None:
         inverse = reshape(inverse, value.type.shape)
     else:
         values = move(values, 0, normalize_axis(axis, value.type.rank))
-    return UniqueAllResult(wrap(values), wrap(indices), wrap(inverse), wrap(counts))
+    made = UniqueAllResult(wrap(values), wrap(indices), wrap(inverse), wrap(counts))
+    return _of_true_size(made, axis or 0) if is_unknown else made
 
 
-def _unknown_number(name: str, value: Value) -> TraceError:
-    return trace_error(
-        f"{name} of {value.type} has as many results as there are distinct values, which is not "
-        f"known before the program runs; use weft.numpy.{name}(..., size=, fill_value=)"
-    )
+def _of_true_size(made: UniqueAllResult, axis: int) -> UniqueAllResult:
+    """Results without the places that are left over."""
+    span = Span.of(0, np.count_nonzero(made.counts))  # type: ignore[call-overload]
+    rank = made.values.type.rank
+    place = normalize_axis(axis, rank)
+    chosen = tuple([span if a == place else None for a in range(rank)])
+    values: Any = Selected(made.values, chosen)
+    indices: Any = Selected(made.indices, (span,))
+    counts: Any = Selected(made.counts, (span,))
+    return UniqueAllResult(values, indices, made.inverse_indices, counts)
 
 
 def _runs(
@@ -231,9 +237,9 @@ def _differs_from_previous(table: Value, equal_nan: bool) -> Value:
 def union1d(
     ar1: ArrayLike, ar2: ArrayLike, *, size: Any = None, fill_value: ArrayLike | None = None
 ) -> Tracer:
-    """As `numpy.union1d`, but exactly `size` values if traced; see `unique`."""
+    """As `numpy.union1d`, with exactly `size` values if given; see `unique`."""
     joined = wrap(_joined(ar1, ar2))
-    return _distinct("union1d", joined, None, True, size, fill_value).values
+    return _distinct(joined, None, True, size, fill_value).values
 
 
 def intersect1d(
@@ -249,13 +255,16 @@ def intersect1d(
     first, second = [flat(value) for value in promote(wrap(lift(ar1)), wrap(lift(ar2)))]
     table, places = _sorted_rows(first)
     is_common = and_(_is_first(table), lift(isin(wrap(table), wrap(second))))
-    chosen = _chosen("intersect1d", is_common, table, size, fill_value)
+    chosen = _chosen(is_common, table, size, fill_value)
     if not return_indices:
         return chosen
-    own = _chosen("intersect1d", is_common, places, size, 0)
+    own = _chosen(is_common, places, size, 0)
     others, other_places = _sorted_rows(second)
-    found = ordering.searchsorted(others, lift(chosen), side="left")
-    return chosen, own, wrap(gather_axis(other_places, found, 0, "clip"))
+    table_of_both = chosen.whole if isinstance(chosen, Selected) else chosen
+    found = ordering.searchsorted(others, lift(table_of_both), side="left")
+    theirs = wrap(gather_axis(other_places, found, 0, "clip"))
+    both = Selected(theirs, chosen.chosen) if isinstance(chosen, Selected) else theirs
+    return chosen, own, both
 
 
 def setdiff1d(
@@ -265,14 +274,14 @@ def setdiff1d(
     *,
     size: Any = None,
     fill_value: ArrayLike = 0,
-) -> Tracer:
+) -> Any:
     """As `numpy.setdiff1d`; of traced arrays the first `size`, then `fill_value`."""
     table = flat(lift(ar1))
     is_alone = not_(lift(isin(wrap(table), ar2)))
     if not assume_unique:
         table = ordering.sort(table, axis=0)
         is_alone = and_(_is_first(table), not_(lift(isin(wrap(table), ar2))))
-    return _chosen("setdiff1d", is_alone, table, size, fill_value)
+    return _chosen(is_alone, table, size, fill_value)
 
 
 def setxor1d(
@@ -282,11 +291,11 @@ def setxor1d(
     *,
     size: Any = None,
     fill_value: ArrayLike = 0,
-) -> Tracer:
+) -> Any:
     """As `numpy.setxor1d`; of traced arrays the first `size`, then `fill_value`."""
     table = ordering.sort(_joined(ar1, ar2), axis=0)
     in_one = xor(lift(isin(wrap(table), ar1)), lift(isin(wrap(table), ar2)))
-    return _chosen("setxor1d", and_(_is_first(table), in_one), table, size, fill_value)
+    return _chosen(and_(_is_first(table), in_one), table, size, fill_value)
 
 
 def _joined(ar1: ArrayLike, ar2: ArrayLike) -> Value:
@@ -300,10 +309,5 @@ def _is_first(table: Value) -> Value:
     return join([full((1,), True, dtypes.bool_), _differs_from_previous(table, True)], 0)
 
 
-def _chosen(name: str, mask: Value, table: Value, size: Any, fill_value: ArrayLike) -> Tracer:
-    if size is None:
-        raise trace_error(
-            f"{name}: how many elements there are is known only when the program runs; use "
-            f"weft.numpy.{name}(..., size=, fill_value=)"
-        )
+def _chosen(mask: Value, table: Value, size: Any, fill_value: ArrayLike) -> Any:
     return compress(wrap(mask), wrap(table), size=size, fill_value=fill_value)

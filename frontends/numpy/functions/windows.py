@@ -6,20 +6,17 @@ has to lie inside the axis: NumPy would give fewer elements, but shapes cannot d
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.build import constant
 from weft.compiler.ir.dims import Size
-from weft.compiler.ir.graph import Constant, Result, Value
+from weft.compiler.ir.graph import Value
 from weft.compiler.ops import indexing, logic, shape
 from weft.compiler.ops.arithmetic import add
 from weft.frontends.tracing import core
+from weft.frontends.tracing.bounds import linear
 from weft.frontends.tracing.trace import Tracer
-
-Linear: TypeAlias = dict[Value | None, int]
 
 
 class Window(NamedTuple):
@@ -38,10 +35,10 @@ def windows(items: list[Any]) -> tuple[list[Window], list[Any]]:
     rest: list[Any] = []
     axis = 0
     for item in items:
-        width = _width(item)
-        if width is not None:
+        fixed = width(item)
+        if fixed is not None:
             start = core.cast(core.lift(item.start), dtypes.i64)
-            found.append(Window(axis, start, width))
+            found.append(Window(axis, start, fixed))
             item = slice(None)
         rest.append(item)
         axis += item is not None
@@ -75,37 +72,13 @@ def _moved(rank: int, source: int, target: int) -> list[int]:
     return [*order[:target], source, *order[target:]]
 
 
-def _width(item: Any) -> int | None:
+def width(item: Any) -> int | None:
     """The width of a slice with traced bounds, if it is known."""
-    if not isinstance(item, slice) or item.step not in (None, 1):
+    if not isinstance(item, slice) or isinstance(item.step, Tracer) or item.step not in (None, 1):
         return None
     if not isinstance(item.start, Tracer) or not isinstance(item.stop, Tracer):
         return None
-    start, stop = _linear(core.lift(item.start)), _linear(core.lift(item.stop))
-    width = stop.pop(None, 0) - start.pop(None, 0)
-    is_fixed = start.keys() == stop.keys() and all(start[key] == stop[key] for key in start)
-    return max(width, 0) if is_fixed else None
-
-
-def _linear(value: Value, depth: int = 8) -> Linear:
-    """A rank-0 integer as a sum of multiples of others; None stands for 1."""
-    if isinstance(value, Constant) and value.array.size == 1:
-        return {None: int(np.asarray(value.array).reshape(-1)[0])}
-    is_sum = isinstance(value, Result) and value.op.name in ("add", "sub", "mul", "cast")
-    if is_sum and depth and value.type.dtype.is_integer and not value.type.shape:
-        assert isinstance(value, Result)
-        op, operands = value.op, [_linear(x, depth - 1) for x in value.op.operands]
-        if op.name in ("add", "sub"):
-            return _sum(operands[0], operands[1], -1 if op.name == "sub" else 1)
-        if op.name == "cast" and op.operands[0].type.dtype.is_integer:
-            return operands[0]
-        if op.name == "mul" and any(set(part) <= {None} for part in operands):
-            factor, other = sorted(operands, key=lambda part: not set(part) <= {None})
-            return {key: factor.get(None, 0) * count for key, count in other.items()}
-    return {value: 1}
-
-
-def _sum(one: Linear, other: Linear, sign: int) -> Linear:
-    keys = dict.fromkeys([*one, *other])
-    made = {key: one.get(key, 0) + sign * other.get(key, 0) for key in keys}
-    return {key: count for key, count in made.items() if count or key is None}
+    difference = linear(item.stop).plus(linear(item.start), -1)
+    if difference.terms or not isinstance(difference.constant, int):
+        return None
+    return max(difference.constant, 0)

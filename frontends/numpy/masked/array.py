@@ -1,46 +1,38 @@
-"""`x[mask]` with a traced mask: the elements at which it is true, whose number is only known when
-the program runs.
+"""Arrays whose sizes are only known when the program runs: `x[mask]` with a traced mask, `x[:i]`
+with a traced bound.
 
-Nothing is moved: a `Selected` is the whole array and the mask. Functions of elements compute all of
-them, reductions leave out those that were not chosen, and `y[mask] = x[mask] + 1` writes by mask.
-What would need the elements side by side in memory is refused.
+A `Selected` is an array of static sizes that holds the elements, and for each axis which of them
+are chosen (`choice`). Functions of elements compute all of them, reductions leave out those that
+were not chosen, and writes go to those that were. A slice is a view: it sees what is written to its
+array, and writes to it. Returned from a program it has its true size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from weft.compiler.ir.errors import TraceError
-from weft.compiler.ir.graph import Constant, Result, Value
+from weft.compiler.ir.errors import ShapeError, TraceError
+from weft.compiler.ops import logic
+from weft.compiler.ops.conversion import stop_gradient
 from weft.frontends.numpy.functions.axis_ops import iota
+from weft.frontends.numpy.masked.choice import Choice, Mask
 from weft.frontends.tracing import core
-from weft.frontends.tracing.trace import Tracer, current_trace, located, user_line
-
-_SAME_DEPTH: Final = 1000
-
-ELEMENTWISE: Final = frozenset(
-    "angle around clip cbrt conj fix i0 imag interp iscomplex isclose isneginf isposinf isreal "
-    "nan_to_num real round sinc where isin digitize polyval searchsorted".split()
-)
-"""Functions of elements that are no ufuncs."""
+from weft.frontends.tracing.trace import current_trace, located, user_line
 
 
+@dataclass(eq=False, repr=False)
 class Selected:
-    """The elements of `whole` along one axis at which `mask`, of that axis's size, is true."""
+    """The elements of `whole` that are chosen along its axes; None: all along that axis."""
 
-    __slots__ = ("whole", "mask", "axis", "_is_filled", "_place")
+    whole: Any
+    chosen: tuple[Choice | None, ...]
+
     __array_priority__ = 3000.0
     __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, whole: Any, mask: Any, axis: int = 0, *, is_filled: bool = False) -> None:
-        self.whole = whole
-        self.mask = mask
-        self.axis = axis
-        self._is_filled = is_filled
-        self._place = user_line()
 
     # --- what is known ---
 
@@ -51,147 +43,195 @@ class Selected:
 
     @property
     def ndim(self) -> int:
-        rank: int = self.whole.ndim
-        return rank
+        return len(self.chosen)
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """The sizes; that along the chosen axis is a traced number."""
-        sizes = list(self.whole.shape)
-        sizes[self.axis] = self.count
-        return tuple(sizes)
+        """The sizes; those along chosen axes are traced numbers."""
+        return tuple(
+            [
+                size if choice is None else choice.count()
+                for size, choice in zip(self.whole.shape, self.chosen, strict=True)
+            ]
+        )
 
     @property
     def size(self) -> Any:
         """How many elements there are: a traced number."""
-        others = [size for axis, size in enumerate(self.whole.shape) if axis != self.axis]
-        return self.count * core.product(others) if others else self.count
+        made: Any = 1
+        for size in self.shape:
+            made = made * size
+        return made
 
     @property
-    def count(self) -> Any:
-        """How often the mask is true."""
-        return np.count_nonzero(self.mask)
+    def axes(self) -> tuple[int, ...]:
+        """The axes along which elements are chosen."""
+        return tuple([axis for axis, choice in enumerate(self.chosen) if choice is not None])
 
     @property
     def T(self) -> Selected:  # noqa: N802
-        return self._moved(self.whole.T, self.ndim - 1 - self.axis)
+        return Selected(self.whole.T, self.chosen[::-1])
 
     def __repr__(self) -> str:
-        return f"Selected({self.whole.type} by {self.mask.type})"
+        chosen = [type(choice).__name__ for choice in self.chosen if choice is not None]
+        return f"Selected({self.whole!r} by {', '.join(chosen)})"
+
+    def __of_children__(self) -> Any:
+        """What users see: the elements, where they are known."""
+        parts = [
+            part
+            for choice in self.chosen
+            if choice is not None
+            for part in (
+                (choice.flags,) if isinstance(choice, Mask) else (choice.start, choice.stop)
+            )
+        ]
+        if getattr(self.whole, "ndim", self.ndim) != self.ndim:
+            raise ShapeError(
+                "an array whose size is only known when the program runs cannot be one of a "
+                "batch, as each would have a size of its own: return a reduction of it, or the "
+                "whole array and a mask or a count"
+            )
+        if not all(isinstance(part, np.ndarray | np.generic) for part in (self.whole, *parts)):
+            return self
+        made = np.asarray(self.whole)
+        for axis, choice in enumerate(self.chosen):
+            if choice is not None:
+                made = made[(slice(None),) * axis + (_known_key(choice),)]
+        return made
 
     # --- the whole, with something harmless where elements were not chosen ---
 
-    def filled(self) -> Any:
-        """The whole with a chosen element in place of all others: what is finite for those that
-        count is finite everywhere, so that no NaN reaches a derivative.
+    def mask(self, axes: tuple[int, ...] | None = None) -> Any:
+        """Whether elements are chosen along some of the axes (None: all), to broadcast to the
+        whole.
         """
-        if self._is_filled or self.mask.shape[0] == 0:
+        made: Any = None
+        for axis in self.axes if axes is None else axes:
+            choice = self.chosen[axis]
+            if choice is None:
+                continue
+            wide = choice.mask(self.whole.shape[axis])
+            wide = wide.reshape(*[-1 if a == axis else 1 for a in range(self.ndim)])
+            made = wide if made is None else made & wide
+        return made
+
+    def gated(self) -> Any:
+        """The whole; no derivative flows through elements that were not chosen, so that no NaN of
+        theirs reaches it.
+        """
+        if self.__dict__.get("_is_gated"):
             return self.whole
-        first = np.expand_dims(np.take(self.whole, np.argmax(self.mask), axis=self.axis), self.axis)
-        self.whole = np.where(self.wide_mask, self.whole, first)
-        self._is_filled = True
-        return self.whole
+        return gate(self.whole, self.mask())
 
-    def replaced(self, other: Any) -> Any:
+    def replaced(self, other: Any, axes: tuple[int, ...] | None = None) -> Any:
         """The whole with a number in place of what was not chosen."""
-        number = np.asarray(other, self.dtype)
-        return np.where(self.wide_mask, self.whole, number)
+        mask = self.mask(axes)
+        return (
+            self.whole
+            if mask is None
+            else np.where(mask, self.whole, np.asarray(other, self.dtype))
+        )
 
-    @property
-    def wide_mask(self) -> Any:
-        """The mask with axes of size 1 beside the chosen one."""
-        return self.mask.reshape(*[-1 if a == self.axis else 1 for a in range(self.ndim)])
-
-    def _moved(self, whole: Any, axis: int) -> Selected:
-        return Selected(whole, self.mask, axis, is_filled=self._is_filled)
+    @classmethod
+    def of_gated(cls, whole: Any, chosen: tuple[Choice | None, ...]) -> Any:
+        """What functions of elements made of gated arrays; a plain array if nothing is chosen."""
+        if not any(chosen):
+            return whole
+        made = cls(whole, chosen)
+        made.__dict__["_is_gated"] = True
+        return made
 
     # --- parts ---
 
     def __getitem__(self, key: Any) -> Any:
-        return located(self._item, key)
+        return located(_functions().item, self, key)
 
-    def _item(self, key: Any) -> Any:
-        if isinstance(key, Selected):
-            return self._chosen_again(key)
-        items = list(key) if isinstance(key, tuple) else [key]
-        if Ellipsis in [item for item in items if not isinstance(item, Tracer)]:
-            place = next(i for i, item in enumerate(items) if item is Ellipsis)
-            items[place : place + 1] = [slice(None)] * (self.ndim - len(items) + 1)
-        items += [slice(None)] * (self.ndim - len(items))
-        along = items[self.axis] if len(items) == self.ndim else None
-        others = [item for axis, item in enumerate(items) if axis != self.axis]
-        if any(not isinstance(item, slice | int | np.integer) for item in others):
-            refuse("this index of it")
-        if isinstance(along, slice) and along == slice(None):
-            before = sum(isinstance(item, slice) for item in items[: self.axis])
-            return self._moved(self.whole[tuple(items)], before)
-        if isinstance(along, int | np.integer) or (
-            isinstance(along, Tracer) and not along.type.rank
-        ):
-            items[self.axis] = self._index(along)
-            return self.whole[tuple(items)]
-        refuse("a slice or list of it")
+    def __setitem__(self, key: Any, new: Any) -> None:
+        located(_functions().set_item, self, key, new)
 
-    def _index(self, number: Any) -> Any:
-        """Where the element of that number is in the whole; behind its end if there is none."""
-        running = np.cumsum(self.mask)
-        wanted = np.where(number < 0, number + running[-1], number)
-        found = np.searchsorted(running, wanted + 1)
-        return np.where(wanted < 0, self.mask.shape[0], found)
-
-    def _chosen_again(self, key: Selected) -> Selected:
-        if key.dtype != np.bool_ or key.ndim != 1 or self.axis != 0:
-            refuse("this index of it")
-        require_same((self, key))
-        return Selected(self.whole, self.mask & key.whole, 0)
+    def assign(self, new: Any) -> None:
+        """Write to the chosen elements, as far as NumPy could."""
+        self.whole[...] = _functions().written_over(self, new)
 
     # --- methods ---
 
     def astype(self, dtype: Any, **_: Any) -> Selected:
         """As `numpy.ndarray.astype`."""
-        return self._moved(self.whole.astype(dtype), self.axis)
+        return Selected(self.whole.astype(dtype), self.chosen)
 
     def copy(self, order: str = "C") -> Selected:
         """As `numpy.ndarray.copy`."""
-        return self._moved(self.whole, self.axis)
+        return Selected(self.whole.copy(), self.chosen)
+
+    __copy__ = copy
 
     def ravel(self, order: str = "C") -> Selected:
         """As `numpy.ndarray.ravel`, of one axis."""
-        return self.copy() if self.ndim == 1 else refuse("np.ravel of more than one axis of it")
+        return self if self.ndim == 1 else refuse("np.ravel of more than one axis of it")
 
-    flatten = ravel
+    def flatten(self, order: str = "C") -> Selected:
+        """As `numpy.ndarray.flatten`, of one axis."""
+        return self.ravel().copy()
+
+    def fill(self, value: Any) -> None:
+        """As `numpy.ndarray.fill`: a write in place."""
+        located(self.assign, value)
+
+    def transpose(self, *axes: Any) -> Selected:
+        """As `numpy.ndarray.transpose`."""
+        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        order = core.normalize_axes(given or tuple(range(self.ndim))[::-1], self.ndim)
+        return Selected(self.whole.transpose(order), tuple([self.chosen[a] for a in order]))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        functions = current_trace().surface.masked()
-        return located(functions.apply_ufunc, ufunc, method, inputs, kwargs)
+        return located(_functions().apply_ufunc, ufunc, method, inputs, kwargs)
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
     ) -> Any:
-        functions = current_trace().surface.masked()
-        return located(functions.apply_function, function, args, kwargs)
+        return located(_functions().apply_function, function, args, kwargs)
 
     # --- what needs the number of elements ---
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise _needed("an array of it (as a result, or in np.array)").at(self._place)
+        refuse("a NumPy array of it")
 
     def __len__(self) -> int:
-        refuse("len()", "np.count_nonzero(mask), or x[mask].size")
+        refuse("len()", "np.count_nonzero(mask), or .size of it")
 
     def __iter__(self) -> NoReturn:
         refuse("a Python `for` over it", "a `for` over all elements, with an `if`")
 
     def __bool__(self) -> bool:
-        refuse("a Python bool of it", "x[mask].any() or x[mask].all()")
-
-    def __setitem__(self, key: Any, new: Any) -> None:
-        refuse("a write to it, which would change a copy,", "x[i] = v on the whole array")
+        refuse("a Python bool of it", ".any() or .all() of it")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(np.ndarray, name):
             raise AttributeError(f".{name} is no attribute of arrays")
         refuse(f".{name}")
+
+
+def _functions() -> Any:
+    """NumPy's functions of arrays of such sizes."""
+    return current_trace().surface.masked()
+
+
+def gate(array: Any, mask: Any) -> Any:
+    """The array; derivatives pass only where the mask, which broadcasts to it, is true."""
+    value = core.lift(array)
+    if mask is None or not value.type.dtype.is_inexact:
+        return array
+    shape = core.broadcast_shapes(value.type.shape, mask.type.shape)
+    value = core.broadcast_value(value, shape)
+    chosen = core.broadcast_value(core.lift(mask), shape)
+    return core.wrap(logic.select(chosen, value, stop_gradient(value)))
+
+
+def _known_key(choice: Choice) -> Any:
+    if isinstance(choice, Mask):
+        return np.asarray(choice.flags)
+    return slice(int(choice.start), int(choice.stop), choice.step)
 
 
 def _operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -210,7 +250,8 @@ def _in_place(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
                 f"an in-place {ufunc.__name__} makes {made.dtype}, which does not fit into "
                 f"{self.dtype}"
             )
-        return made.astype(self.dtype)
+        located(self.assign, made)
+        return self
 
     return method
 
@@ -259,73 +300,27 @@ for _name in _METHODS:
     setattr(Selected, _name, _method(_name))
 
 
-# --- agreement ------------------------------------------------------------------------------------
-
-
-def require_same(selections: Iterable[Selected]) -> None:
-    """Refuse arrays that were chosen by different masks."""
-    first, *others = selections
-    for other in others:
-        if not _is_same(core.lift(first.mask), core.lift(other.mask)):
-            raise core.trace_error(
-                "x[a] and y[b] are combined, and that the masks a and b are the same is not plain "
-                "while tracing; keep the mask in a variable and use it for both"
-            )
-
-
-def _is_same(left: Value, right: Value) -> bool:
-    """Whether two values are made in the same way of the same."""
-    pairs, steps = [(left, right)], 0
-    while pairs:
-        one, other = pairs.pop()
-        steps += 1
-        if one is other:
-            continue
-        if isinstance(one, Constant) and isinstance(other, Constant):
-            if one.type == other.type and np.array_equal(one.array, other.array):
-                continue
-            return False
-        if not (isinstance(one, Result) and isinstance(other, Result)) or steps > _SAME_DEPTH:
-            return False
-        if not _are_alike(one, other):
-            return False
-        pairs += zip(one.op.operands, other.op.operands, strict=True)
-    return True
-
-
-def _are_alike(one: Result, other: Result) -> bool:
-    return (
-        one.op.definition is other.op.definition
-        and one.index == other.index
-        and not one.op.regions
-        and one.op.attributes == other.op.attributes
-        and len(one.op.operands) == len(other.op.operands)
-    )
-
-
 def refuse(what: str, instead: str = "") -> NoReturn:
     """Refuse something that the number of elements would have to be known for."""
-    raise _needed(what, instead).at(user_line())
-
-
-def _needed(what: str, instead: str = "") -> TraceError:
     ways = "np.where(mask, x, other), which keeps the shape, a reduction such as x[mask].sum(), "
-    return TraceError(
-        f"the number of elements of x[mask] is only known when the program runs, and {what} needs "
-        f"it; use {instead or ways + 'or weft.numpy.compress(mask, x, size=n, fill_value=v)'}"
-    )
+    raise TraceError(
+        "the number of elements of this array (x[mask] or a slice with traced bounds) is only "
+        f"known when the program runs, and {what} needs it; use "
+        f"{instead or ways + 'or weft.numpy.compress(mask, x, size=n, fill_value=v)'}"
+    ).at(user_line())
 
 
 def positions(condition: Any) -> tuple[Selected, ...]:
     """What `numpy.nonzero` gives: where a traced array is true, along each axis."""
     if not condition.shape:
         raise core.trace_error("nonzero needs an array of rank 1 or more; use atleast_1d first")
-    mask = condition.reshape(-1) != 0 if condition.dtype != np.bool_ else condition.reshape(-1)
+    flat = condition.reshape(-1)
+    flags = Mask(flat != 0 if condition.dtype != np.bool_ else flat.copy())
     sizes = condition.shape
-    found = [core.reshape(iota(sizes, axis), mask.type.shape) for axis in range(len(sizes))]
-    return tuple([Selected(core.wrap(axis), mask) for axis in found])
+    found = [core.reshape(iota(sizes, axis), flat.type.shape) for axis in range(len(sizes))]
+    return tuple([Selected(core.wrap(axis), (flags,)) for axis in found])
 
 
 def rows_of(found: tuple[Selected, ...]) -> Selected:
     """What `numpy.argwhere` gives of these positions."""
-    return Selected(np.stack([axis.whole for axis in found], axis=1), found[0].mask)
+    return Selected(np.stack([axis.whole for axis in found], axis=1), (found[0].chosen[0], None))

@@ -128,11 +128,11 @@ def the_truth_of_an_array(x: Any) -> Any:
     return -x
 
 
-@refused(np.ones(1000), says=("1000 steps", "slice bound", "wf.unrolled"), at="x[:i]")
+@refused(np.ones(1000), says=("1000 steps", "reshape", "wf.unrolled"), at="x.reshape(i, -1)")
 def a_long_loop_that_cannot_be_one(x: Any) -> Any:
     total = 0.0
     for i in range(1000):
-        total = total + x[:i].sum()
+        total = total + x.reshape(i, -1)[0, 0]
     return total
 
 

@@ -472,20 +472,8 @@ def arange_to_traced(n: Any) -> Any:
     return wf.numpy.arange(n)
 
 
-def boolean_mask(x: Any) -> Any:
-    return x[x > 0]
-
-
-def nonzero(x: Any) -> Any:
-    return np.nonzero(x)
-
-
-def unique(x: Any) -> Any:
-    return np.unique(x)
-
-
-def traced_slice(x: Any, i: Any) -> Any:
-    return x[i : 2 * i]
+def reshaped_mask(x: Any) -> Any:
+    return x[x > 0].reshape(1, -1)
 
 
 def traced_repeats(x: Any, n: Any) -> Any:
@@ -493,13 +481,10 @@ def traced_repeats(x: Any, n: Any) -> Any:
 
 
 DATA_DEPENDENT: list[Bad] = [
+    Bad(reshaped_mask, (VECTOR,), ("np.where(mask, x, other)", "size=")),
     Bad(zeros_of_traced_size, (3,), ("a shape depends on the traced value i64[]", "static")),
     Bad(reshape_to_traced_size, (3,), ("a shape depends on the traced value i64[]", "static")),
     Bad(arange_to_traced, (3,), ("arange", "traced i64[]", "static")),
-    Bad(boolean_mask, (VECTOR,), ("np.where(mask, x, other)", "size=")),
-    Bad(nonzero, (VECTOR,), ("size=",)),
-    Bad(unique, (VECTOR,), ("size=",)),
-    Bad(traced_slice, (VECTOR, 1), ("wf.dynamic_slice(x, starts, sizes)",)),
     Bad(traced_repeats, (VECTOR, 2), ("a shape depends on the traced value", "static_argnames")),
 ]
 

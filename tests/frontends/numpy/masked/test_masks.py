@@ -186,16 +186,67 @@ def test_builtins_where_control_flow_is_converted() -> None:
     assert_same(compiled(-abs(X)), (0.0, 0.0, False))
 
 
+def of_another_number(x: Any, y: Any) -> Any:
+    """Masks of which it is not plain that they choose equally many."""
+    return x[x > 0] + y[: x.shape[0]][x > 0], x[x > 0] * x[x <= np.inf][:1], x[x > x.max()] + x[:1]
+
+
+def side_by_side(x: Any) -> Any:
+    s = x[x > 0]
+    parts = s[:3], s[1:-1], s[::-1], s[::2], np.diff(s), s[1:] - s[:-1]
+    return parts, np.concatenate([s, x]), np.append(s, 1.0), np.hstack([x, s, s])
+
+
+def returned(x: Any, image: Any) -> Any:
+    rows = image[image[:, 0] > 0]
+    found = np.nonzero(image > 0), np.argwhere(image > 0), np.flatnonzero(x > 0), np.where(x > 9)
+    return x[x > 0], x[x > 9], rows, rows * 2, rows[:, 1:], image[:, image[0] > 0], found
+
+
+def distinct(x: Any, labels: Any) -> Any:
+    values = np.unique(np.round(x)), np.unique(labels, True, True, True), np.unique(x[x > 0] > 1)
+    sets = np.union1d(labels, 2), np.intersect1d(labels, labels[:4], return_indices=True)
+    return values, sets, np.setdiff1d(labels, 1), np.setxor1d(labels, labels[:2])
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (of_another_number, (X, Y)),
+        (side_by_side, (X,)),
+        (returned, (X, IMAGE)),
+        (distinct, (X, LABELS)),
+    ],
+)
+def test_their_true_size_is_returned(function: Function, arguments: tuple[Any, ...]) -> None:
+    assert_same(wf.jit(function)(*arguments), function(*arguments))
+
+
+def test_numbers_of_elements_that_differ_are_an_error() -> None:
+    combined = wf.jit(lambda x: x[x > 0] + x[x < 0])
+    assert_same(combined(np.array([1.0, -2.0])), np.array([-1.0]))
+    with pytest.raises((wf.BoundsError, ValueError)):
+        combined(np.array([1.0, -2.0, 3.0, -4.0, 5.0]))
+
+
+def test_written_to_by_as_many_numbers() -> None:
+    def fill(x: Any) -> Any:
+        made = x.copy()
+        made[x > 0] = np.array([7.0, 8.0, 9.0])
+        return made
+
+    filled, x = wf.jit(fill), np.array([1.0, -1.0, 2.0, 3.0])
+    assert_same(filled(x), fill(x))
+    with pytest.raises((wf.BoundsError, ValueError)):
+        filled(np.array([1.0, -1.0, -2.0, 3.0]))
+
+
 REFUSED: list[tuple[Function, str]] = [
-    (lambda x: x[x > 0], "weft.numpy.compress"),
-    (lambda x: np.concatenate([x[x > 0], x]), r"np\.concatenate"),
-    (lambda x: x[x > 0] + x, r"x\[mask\] \+ y\[mask\]"),
-    (lambda x: x[x > 0] + x[x < 0], "keep the mask in a variable"),
+    (lambda x: x[x > 0].reshape(1, -1), "weft.numpy.compress"),
     (lambda x: [v for v in x[x > 0]], "a `for` over all elements"),
-    (lambda x: len(x[x > 0]), r"x\[mask\]\.size"),
-    (lambda x: np.diff(x[x > 0]), r"np\.diff"),
-    (lambda x: x[x > 0][:3], "a slice"),
+    (lambda x: len(x[x > 0]), "size of it"),
     (lambda x: x[x > 0].tolist(), "tolist"),
+    (lambda x: np.asarray(x[x > 0].__array__()), "a NumPy array"),
 ]
 
 
@@ -203,6 +254,11 @@ REFUSED: list[tuple[Function, str]] = [
 def test_what_needs_the_number_of_elements_is_refused(function: Function, says: str) -> None:
     with pytest.raises(wf.TraceError, match=says):
         wf.jit(function, control_flow=False)(X)
+
+
+def test_one_of_a_batch_is_refused() -> None:
+    with pytest.raises(wf.ShapeError, match="cannot be one of a batch"):
+        wf.vmap(lambda row: row[row > 0])(IMAGE)
 
 
 def test_an_element_that_is_not_there_is_an_error() -> None:
