@@ -1,7 +1,8 @@
 """What is known of traced integers without their values: sums of others, and between which bounds.
 
-The variable of a loop over a range lies within it, also where its ends are traced; so `x[1:i]` and `y[:i - 1]` can be seen to have
-one length, and `x[:i]` to end inside of x. What cannot be shown is not known, and never guessed.
+The variable of a loop over a range lies within it, also where its ends are traced; so `x[1:i]` and
+`y[:i - 1]` can be seen to have one length, and `x[:i]` to end inside of x. What cannot be shown is
+not known, and never guessed.
 """
 
 from __future__ import annotations

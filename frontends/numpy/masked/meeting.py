@@ -13,8 +13,7 @@ import numpy as np
 from weft.compiler.ir import dims, dtypes
 from weft.compiler.ir.build import constant
 from weft.compiler.ir.dims import Size
-from weft.compiler.ops import indexing, shape
-from weft.compiler.ops.logic import select
+from weft.compiler.ops import shape
 from weft.frontends.numpy.masked.array import Selected
 from weft.frontends.numpy.masked.choice import (
     Choice,
@@ -24,6 +23,7 @@ from weft.frontends.numpy.masked.choice import (
     is_same_count,
 )
 from weft.frontends.numpy.masked.parts import packed
+from weft.frontends.numpy.masked.requirements import require_same_size
 from weft.frontends.tracing import core
 from weft.frontends.tracing.bounds import linear
 
@@ -92,10 +92,8 @@ def _unify(made: list[Any], chosen: Sequence[int], axis: int, broadcasts: bool) 
     size = _largest([_size(made[number], axis) for number in chosen])
     total = counts[0]
     for count in counts[1:]:
-        fits = total == count
-        if broadcasts:
-            fits = fits | (total == 1) | (count == 1)
-        total = checked(np.where(total == 1, count, total) if broadcasts else total, fits)
+        require_same_size(total, count, broadcasts=broadcasts)
+        total = np.where(total == 1, count, total) if broadcasts else total
     for number, count in zip(chosen, counts, strict=True):
         operand, place = made[number], made[number].ndim - axis
         near = packed(operand, place)
@@ -109,10 +107,8 @@ def _stretched(operand: Selected, axis: int, size: Size, broadcasts: bool) -> An
     choice = operand.chosen[axis]
     assert choice is not None
     count = choice.count()
-    fits = count == size
-    if broadcasts:
-        fits = fits | (count == 1)
-    step = checked(np.where(count == 1, 0, 1) if broadcasts else np.int64(1), fits)
+    require_same_size(count, size, broadcasts=broadcasts)
+    step = np.where(count == 1, 0, 1) if broadcasts else 1
     near = packed(operand, axis)
     return _with_choice(operand, taken(near.whole, iota(size) * step, axis), axis, None)
 
@@ -174,15 +170,6 @@ def _with_choice(operand: Selected, whole: Any, axis: int, choice: Choice | None
     if operand.__dict__.get("_is_gated") or not any(chosen):
         return Selected.of_gated(whole, tuple(chosen))
     return Selected(whole, tuple(chosen))
-
-
-def checked(number: Any, holds: Any) -> Any:
-    """The number; the program fails if the sizes of arrays that meet do not agree."""
-    one = core.reshape(core.cast(core.lift(number), dtypes.i64), (1,))
-    value = shape.concatenate(one, core.full((1,), 0, dtypes.i64), axis=0)
-    inside, outside = constant(0, dtypes.i64), constant(2, dtypes.i64)
-    place = select(core.lift(holds), inside, outside)
-    return core.wrap(indexing.gather(value, place, axes=(0,)))
 
 
 def _largest(sizes: Sequence[Size]) -> Size:

@@ -10,10 +10,12 @@ import numpy as np
 from weft.frontends.numpy.masked.array import Selected, refuse
 from weft.frontends.numpy.masked.choice import Choice
 from weft.frontends.numpy.masked.meeting import meet
+from weft.frontends.numpy.masked.requirements import require_elements
 from weft.frontends.tracing.core import normalize_axes
 
 REDUCTIONS: Final = frozenset("sum prod mean var std max amax min amin any all ptp".split())
 _EXTREMES: Final = ("max", "amax", "min", "amin")
+_NOTHING: Final = "zero-size array to reduction operation {} which has no identity"
 
 
 def reduced(function: Any, array: Any, axis: Any = None, /, **kwargs: Any) -> Any:
@@ -38,6 +40,8 @@ def reduced(function: Any, array: Any, axis: Any = None, /, **kwargs: Any) -> An
         array, where = meet([array, where])
         mask = mask & (where.whole if isinstance(where, Selected) else where)
     if name in _EXTREMES:
+        if "initial" not in kwargs:
+            require_elements(array, axes, _NOTHING.format(f"{name.removeprefix('a')}imum"))
         kwargs.setdefault("initial", neutral(array.dtype, name))
     # A deviation from the mean may overflow where an element was not chosen.
     whole = array.gated() if name in ("var", "std") else array.whole
@@ -82,6 +86,7 @@ def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 def _argument(name: str) -> Callable[..., Any]:
     def function(a: Any, axis: Any = None, out: None = None) -> Any:
         array, choice = one_axis(a, f"arg{name}", axis)
+        require_elements(array, (0,), f"attempt to get arg{name} of an empty sequence")
         size = array.whole.shape[0]
         # Behind NaN, which is the largest and smallest of all, come elements that equal the fill.
         fill = neutral(array.dtype, name)

@@ -9,8 +9,9 @@ import numpy as np
 from weft.compiler.ir.types import format_shape
 from weft.frontends.numpy.masked.array import Selected, refuse
 from weft.frontends.numpy.masked.choice import Choice, is_same_choice, is_same_count
-from weft.frontends.numpy.masked.meeting import checked, moved, spread, taken
+from weft.frontends.numpy.masked.meeting import moved, spread, taken
 from weft.frontends.numpy.masked.parts import packed
+from weft.frontends.numpy.masked.requirements import require_fit
 from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import Tracer
 
@@ -28,14 +29,12 @@ def written_over(target: Selected, new: Any) -> Any:
                 f"an array of shape {format_shape(tuple(sizes))} does not fit into {target}"
             )
         values = values[(0,) * extra]
-    mask: Any = target.mask()
     for axis, choice in enumerate(target.chosen):
         place = axis - target.ndim + values.ndim
         if choice is not None and place >= 0:
-            values, fits = _fitted(values, place, choice, target.whole.shape[axis])
-            mask = mask if fits is None else mask & (checked(np.int64(0), fits) == 0)
+            values = _fitted(values, place, choice, target.whole.shape[axis])
     whole = values.whole if isinstance(values, Selected) else values
-    made: Any = np.where(mask, whole, target.whole)
+    made: Any = np.where(target.mask(), whole, target.whole)
     return made.astype(target.dtype)
 
 
@@ -49,30 +48,28 @@ def _is_itself(target: Selected, new: Selected) -> bool:
     )
 
 
-def _fitted(values: Any, axis: int, choice: Choice, size: Any) -> tuple[Any, Any]:
-    """New values with those along an axis in the places that are written to, and whether there are
-    as many as these, or one; None if that is known.
-    """
+def _fitted(values: Any, axis: int, choice: Choice, size: Any) -> Any:
+    """New values with those along an axis in the places that are written to."""
     if not isinstance(values, Selected) or values.chosen[axis] is None:
         whole = values.whole if isinstance(values, Selected) else values
         if whole.shape[axis] == 1:
-            return values, None
+            return values
+        require_fit(whole.shape[axis], choice.count())
         made = spread(whole, axis, choice, size)
-        kept = Selected(made, values.chosen) if isinstance(values, Selected) else made
-        return kept, choice.count() == whole.shape[axis]
+        return Selected(made, values.chosen) if isinstance(values, Selected) else made
     own = values.chosen[axis]
     assert own is not None
     if is_same_choice(own, choice) and values.whole.shape[axis] == size:
-        return values, None
+        return values
     if is_same_count(own, choice):
-        return moved(values, axis, choice, size), None
-    counts = own.count(), choice.count()
+        return moved(values, axis, choice, size)
+    require_fit(own.count(), choice.count())
     near = packed(values, axis)
-    ranks = choice.ranks(size) * np.where(counts[0] == 1, 0, 1)
+    ranks = choice.ranks(size) * np.where(own.count() == 1, 0, 1)
     chosen = list(near.chosen)
     chosen[axis] = choice
     whole = taken(near.whole, ranks, axis)
-    return Selected(whole, tuple(chosen)), (counts[0] == counts[1]) | (counts[0] == 1)
+    return Selected(whole, tuple(chosen))
 
 
 def written_at(ufunc: np.ufunc, target: Any, index: Any, values: Any = None) -> None:
@@ -87,10 +84,7 @@ def written_at(ufunc: np.ufunc, target: Any, index: Any, values: Any = None) -> 
         assert ours is not None and theirs is not None
         new = values.whole
         if not is_same_choice(ours, theirs):
-            moved_values, fits = _fitted(values, 0, ours, index.whole.shape[0])
-            new = moved_values.whole
-            if fits is not None:
-                index = Selected(index.whole + checked(np.int64(0), fits), index.chosen)
+            new = _fitted(values, 0, ours, index.whole.shape[0]).whole
     places = index.replaced(target.type.shape[0])
     update = target.at[places]  # type: ignore[attr-defined]
     made = update.add(new, "fill") if ufunc is np.add else update.add(np.negative(new), "fill")

@@ -225,7 +225,7 @@ def test_their_true_size_is_returned(function: Function, arguments: tuple[Any, .
 def test_numbers_of_elements_that_differ_are_an_error() -> None:
     combined = wf.jit(lambda x: x[x > 0] + x[x < 0])
     assert_same(combined(np.array([1.0, -2.0])), np.array([-1.0]))
-    with pytest.raises((wf.BoundsError, ValueError)):
+    with pytest.raises(ValueError, match="size"):
         combined(np.array([1.0, -2.0, 3.0, -4.0, 5.0]))
 
 
@@ -237,7 +237,7 @@ def test_written_to_by_as_many_numbers() -> None:
 
     filled, x = wf.jit(fill), np.array([1.0, -1.0, 2.0, 3.0])
     assert_same(filled(x), fill(x))
-    with pytest.raises((wf.BoundsError, ValueError)):
+    with pytest.raises(ValueError, match="size"):
         filled(np.array([1.0, -1.0, -2.0, 3.0]))
 
 
