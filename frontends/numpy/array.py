@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -28,7 +28,7 @@ from weft.frontends.numpy.functions.refusals import attribute_refusal, refusal
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc, emitter
 from weft.frontends.numpy.keys import has_ellipsis, is_basic, key_text
 from weft.frontends.numpy.masked import indexing as masked_indexing
-from weft.frontends.numpy.masked.array import Selected, positions, rows_of
+from weft.frontends.numpy.masked.array import Selected
 from weft.frontends.numpy.ufunc_methods import apply_ufunc_method, write_into
 from weft.frontends.numpy.updates import TracedUpdates
 from weft.frontends.numpy.views import Viewed
@@ -60,14 +60,6 @@ _IN_PLACE: Final = frozenset(
     ("fill_diagonal", "put_along_axis", "copyto", "place", "put", "putmask")
 )
 """NumPy functions that write to their first argument."""
-
-_POSITIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "nonzero": positions,
-    "where": positions,
-    "flatnonzero": lambda a: positions(a.reshape(-1))[0],
-    "argwhere": lambda a: rows_of(positions(a)),
-}
-"""NumPy functions whose results have a size that depends on values."""
 
 _OPERANDS: Final = (Tracer, np.ndarray, np.generic, bool, int, float, complex, Dim, list)
 
@@ -373,13 +365,6 @@ class TracedArray(Viewed):
                 f"numpy.{name} writes to a NumPy array from inside a trace; make it with "
                 f"weft.numpy.zeros or np.zeros_like(x), or use the result of weft.numpy.{name}"
             )
-        if (
-            name in _POSITIONS
-            and len(args) == 1
-            and not kwargs
-            and isinstance(args[0], TracedArray)
-        ):
-            return located(_POSITIONS[name], args[0])
         base = args[0] if args and isinstance(args[0], TracedArray) else None
         if base is not None and name in views.FUNCTIONS:
             view_by = functools.partial(base.view_by, ours, name)

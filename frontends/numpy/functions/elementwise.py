@@ -14,7 +14,7 @@ from weft.compiler.ir import dtypes
 from weft.compiler.ir.build import constant
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import DTypeError, ShapeError
-from weft.compiler.ir.graph import Value
+from weft.compiler.ir.graph import Constant, Value
 from weft.compiler.ir.types import Shape, format_shape
 from weft.compiler.ops import conversion
 from weft.compiler.ops.arithmetic import add, clamp, div, maximum, minimum, mul, round_, sub
@@ -26,6 +26,7 @@ from weft.frontends.numpy.functions.axis_ops import unstack_value
 from weft.frontends.numpy.functions.magnitude import magnitude, real_part
 from weft.frontends.numpy.functions.reducing import truth
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc
+from weft.frontends.numpy.masked.array import positions
 from weft.frontends.tracing.core import (
     broadcast_shapes,
     broadcast_together,
@@ -186,15 +187,13 @@ def _replace_special(value: Value, nan: ArrayLike, posinf: ArrayLike, neginf: Ar
 # --- choosing ----------------------------------------------------------------------------------
 
 
-def where(
-    condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /
-) -> Tracer:
-    """As `numpy.where` with three arguments; the other form has a shape that depends on values."""
+def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /) -> Any:
+    """As `numpy.where`."""
     if x is None and y is None:
-        raise trace_error(
-            "where(condition) alone gives indices whose number depends on values; use "
-            "weft.numpy.nonzero(condition, size=...), or where(condition, x, y)"
-        )
+        value = lift(condition)
+        if isinstance(value, Constant):
+            return tuple([wrap(Constant(found)) for found in np.nonzero(value.array)])
+        return positions(wrap(value))
     if x is None or y is None:
         raise trace_error("where takes the condition alone, or the condition with both x and y")
     try:

@@ -209,7 +209,8 @@ def test_derivatives(name: str, i: int, j: int) -> None:
     """Against differences; in reverse and forwards."""
     loss, step = loss_of(DIFFERENTIATED[name]), 1e-6
     if outcome(loss, X, Y, A, i, j) is None:
-        pytest.skip("an error in NumPy")
+        assert outcome(wf.jit(loss), X, Y, A, i, j) is None
+        return
     made = wf.jit(wf.grad(loss, (0, 1, 2)))(X, Y, A, i, j)
     arrays = [X, Y, A]
     for number, array in enumerate(arrays):
