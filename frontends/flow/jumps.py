@@ -62,9 +62,11 @@ def _is_jump(node: ast.AST) -> TypeGuard[ast.Return | ast.Break | ast.Continue]:
 
 
 def _jumps(statement: ast.stmt) -> bool:
-    """Whether a jump may lead out of a statement or begins in it."""
+    """Whether a jump may lead out of a statement or begins in it, or a loop has an `else`."""
     return any(
-        _is_jump(node) or (isinstance(node, ast.While) and has_walrus(node.test))
+        _is_jump(node)
+        or (isinstance(node, ast.While) and has_walrus(node.test))
+        or (isinstance(node, _LOOPS) and bool(node.orelse))
         for node in within(statement)
     )
 

@@ -7,3 +7,7 @@ class Failure(AssertionError):
 
 class Skipped(Exception):
     """A program that proves nothing: NumPy refuses it, or rounding decides everything."""
+
+
+class Refused(Exception):
+    """A program that Weft refuses, with a message."""

@@ -857,3 +857,23 @@ def arrays_that_a_branch_exchanges_for_themselves(x, y):
     pair[0][1] = 8.0
     b[2] = 6.0
     return a, b, pair
+
+
+@program((2.0, 3), (-1.0, 3), (0.5, 0), (0.5, 20))
+def else_of_loops_that_nothing_leaves(x, n):
+    total = x
+    for i in range(3):
+        total = total + i
+    else:
+        total = total * 2
+    if x > 0:
+        for i in range(n):
+            total = total + 0.5
+        else:
+            total = total - 7
+    k = 0
+    while k < n:
+        k += 1
+    else:
+        total = total + k
+    return total
