@@ -20,7 +20,7 @@ from weft.frontends.flow.identity import checked_ties
 from weft.frontends.flow.left import why_file_is_left, why_generator
 from weft.frontends.flow.operators import operators
 from weft.frontends.flow.rewriter import RUNTIME, rewritten
-from weft.frontends.flow.source import FUTURE_FLAGS, NoSource, function_node
+from weft.frontends.flow.source import FUTURE_FLAGS, NoSource, function_node, place_of
 from weft.frontends.tracing.caller import is_weft
 from weft.frontends.tracing.conversion import Conversion, conversion
 
@@ -90,18 +90,7 @@ def _explained(error: NameError) -> Exception:
     reason = state.undefined.get(found[1]) if state is not None and found is not None else None
     if reason is None or found is None:
         return error
-    return TraceError(f"{found[1]} has no value here: {reason}", location=_place(error))
-
-
-def _place(error: BaseException) -> Location | None:
-    """The user's line that an error comes from."""
-    location, entry = None, error.__traceback__
-    while entry is not None:
-        code = entry.tb_frame.f_code
-        if not why_file_is_left(code.co_filename):
-            location = Location.of_instruction(code, entry.tb_lasti, entry.tb_lineno)
-        entry = entry.tb_next
-    return location
+    return TraceError(f"{found[1]} has no value here: {reason}", location=place_of(error))
 
 
 def require_source(function: Any) -> None:

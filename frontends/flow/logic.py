@@ -15,6 +15,7 @@ from weft.compiler.ir.opdef import Trait
 from weft.compiler.ops import logic
 from weft.frontends.flow.branches import choose
 from weft.frontends.flow.parts import is_traced, trace_part, truth
+from weft.frontends.flow.raising import is_of_data
 from weft.frontends.flow.saved import unchanged
 from weft.frontends.flow.variables import Taken
 from weft.frontends.tracing import core
@@ -158,8 +159,13 @@ def _cheap(left: Any, right: Later) -> tuple[Value, bool] | None:
     """
     if not _is_bool(left):
         return None
-    with unchanged((right,)):
-        made = trace_part(right, (), ())
+    try:
+        with unchanged((right,)):
+            made = trace_part(right, (), ())
+    except Exception as error:
+        if is_of_data(error):
+            return None  # it is raised if the left side lets it
+        raise
     if not isinstance(made.returned, Taken) or len(made.returned.leaves) != 1:
         return None
     (leaf,) = made.returned.leaves

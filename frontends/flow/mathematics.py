@@ -58,8 +58,8 @@ def whole(number: Any, rounded: Callable[[Any], Any]) -> Tracer:
             "int() argument must be a string, a bytes-like object or a real number, not 'complex'"
         )
     if value.type.dtype.is_inexact:
-        require(lambda: not_(is_nan(value)), raised(int, math.nan))
-        require(lambda: is_finite(value), raised(int, math.inf))
+        require(not_(is_nan(value)), raised(int, math.nan))
+        require(is_finite(value), raised(int, math.inf))
         value = core.lift(rounded(core.wrap(value)))
     return core.wrap(core.cast(value, dtypes.i64), weak=True)
 
@@ -120,20 +120,12 @@ def _require_result(name: str, plain: Any, given: list[Value], made: Value) -> N
     ):
         return
 
-    def is_defined() -> Value:
-        return or_(not_(is_nan(made)), reduce(or_, map(is_nan, given)))
-
-    def is_reached() -> Value:
-        return or_(
-            not_(and_(not_(is_finite(made)), not_(is_nan(made)))),
-            not_(reduce(and_, map(is_finite, given))),
-        )
-
-    require(is_defined, ValueError("math domain error"))
-    error = (
-        OverflowError("math range error") if name in _OVERFLOWS else ValueError("math domain error")
-    )
-    require(is_reached, error)
+    error: Exception = ValueError("math domain error")
+    require(or_(not_(is_nan(made)), reduce(or_, map(is_nan, given))), error)
+    if name in _OVERFLOWS:
+        error = OverflowError("math range error")
+    is_infinite = not_(or_(is_finite(made), is_nan(made)))
+    require(or_(not_(is_infinite), not_(reduce(and_, map(is_finite, given)))), error)
 
 
 def _log(x: Any, base: Any = None) -> Tracer:

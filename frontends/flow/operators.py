@@ -12,7 +12,7 @@ from weft.frontends.flow.calls import Calls, item, writable
 from weft.frontends.flow.classes import attributes
 from weft.frontends.flow.logic import and_, compare, not_, or_, tested
 from weft.frontends.flow.loops import for_, while_
-from weft.frontends.flow.raising import handled, percent, raised
+from weft.frontends.flow.raising import handled, not_refused, percent, raised
 
 
 def operators(convert: Callable[[Any], Any]) -> SimpleNamespace:
@@ -28,6 +28,7 @@ def operators(convert: Callable[[Any], Any]) -> SimpleNamespace:
         if_expression=if_expression,
         item=item,
         not_=not_,
+        not_refused=not_refused,
         or_=or_,
         percent=percent,
         raised=raised,

@@ -8,12 +8,14 @@ marks in texts, which say what to put there.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 
+from weft.compiler.ir.errors import BoundsError, ShapeError, WeftError
 from weft.compiler.ir.graph import Graph, Region, Value
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.walk import walk
@@ -21,6 +23,7 @@ from weft.compiler.ops import control
 from weft.compiler.record import record
 from weft.frontends.flow.parts import TracedPart, conversion_state
 from weft.frontends.flow.scope import Part
+from weft.frontends.flow.source import place_of
 from weft.frontends.regions.bodies import unify
 from weft.frontends.tracing import core
 from weft.frontends.tracing.conversion import conversion
@@ -94,6 +97,21 @@ def handled(kinds: Callable[[], Any]) -> Iterator[None]:
         state.handlers.pop()
 
 
+def not_refused(kinds: Callable[[], Any]) -> None:
+    """In an `except` of the user's: go on with an exception that is none of the user's function,
+    but a word of ours that it cannot be traced, or a request to trace it again. Handlers that name
+    our classes get it.
+    """
+    error = sys.exc_info()[1]
+    if error is None or find_trace() is None or isinstance(error, ShapeError | BoundsError):
+        return
+    if type(error).__module__.partition(".")[0] != "weft":
+        return
+    named = kinds()
+    if not any(issubclass(one, WeftError) for one in (named if type(named) is tuple else (named,))):
+        raise error
+
+
 # --- branches that raise --------------------------------------------------------------------------
 
 
@@ -135,10 +153,20 @@ def refusing_raise(part: Part) -> Part:
 
 
 def _pending(error: BaseException) -> PendingRaise | None:
-    """What is known of an exception, if a `raise` under a traced condition has made it."""
+    """What is known of an exception that the program is to raise, as a traced condition leads to
+    it: a `raise` has made it, or Python has, of what is known.
+    """
     state = conversion.get()
     pending: PendingRaise | None = None if state is None else state.raising
-    return pending if pending is not None and pending.error is error else None
+    if pending is not None and pending.error is error:
+        return pending
+    return PendingRaise(error, place_of(error), Showing([])) if is_of_data(error) else None
+
+
+def is_of_data(error: BaseException) -> bool:
+    """Whether Python has raised an exception because of values, and none of ours."""
+    kinds = (ArithmeticError, LookupError, ValueError)
+    return isinstance(error, kinds) and not isinstance(error, WeftError)
 
 
 def raise_if(chosen: Value, parts: Sequence[RaisingPart], made: Sequence[TracedPart]) -> Any:

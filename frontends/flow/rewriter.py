@@ -283,6 +283,9 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Try(self, node: ast.Try) -> ast.stmt:
         kinds = [handler.type or _at(_load("BaseException"), handler) for handler in node.handlers]
         self.generic_visit(node)
+        for handler, kind in zip(node.handlers, kinds, strict=True):
+            asked = _at(ast.Expr(_call("not_refused", _later(kind))), handler.body[0])
+            handler.body = [asked, *handler.body]
         if kinds:
             listed = _at(ast.Tuple(list(kinds), ast.Load()), node)
             around = ast.withitem(_at(_call("handled", _later(listed)), node), None)

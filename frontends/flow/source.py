@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping
 from types import CodeType
 from typing import Any, Final, TypeAlias
 
+from weft.compiler.ir.location import Location
 from weft.frontends.flow.block import function_in
-from weft.frontends.flow.left import why_generator
+from weft.frontends.flow.left import why_file_is_left, why_generator
 from weft.frontends.flow.texts import lines_of, typed
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.Lambda
@@ -24,6 +25,17 @@ FUTURE_FLAGS: Final = 0x1FE0000  # of `from __future__ import ...` in code objec
 
 class NoSource(Exception):
     """Why there is no syntax tree of a function."""
+
+
+def place_of(error: BaseException) -> Location | None:
+    """The user's line that an error comes from."""
+    location, entry = None, error.__traceback__
+    while entry is not None:
+        code = entry.tb_frame.f_code
+        if not why_file_is_left(code.co_filename):
+            location = Location.of_instruction(code, entry.tb_lasti, entry.tb_lineno)
+        entry = entry.tb_next
+    return location
 
 
 def function_node(code: CodeType, names: Mapping[str, Any]) -> tuple[FunctionNode, str]:
@@ -67,12 +79,26 @@ def _nodes(code: CodeType, text: str) -> list[tuple[FunctionNode, str]]:
 def _only(found: list[tuple[FunctionNode, str]], code: CodeType) -> tuple[FunctionNode, str]:
     if len(found) != 1:
         raise NoSource(f"several functions of {code.co_filename} stand in its place")
+    if _leaves_finally(found[0][0]):
+        raise NoSource("it leaves a `finally` by a jump, which drops exceptions; jump after it")
     return found[0]
 
 
 def _is_rewritten(names: Mapping[str, Any]) -> bool:
     """Whether pytest loaded a module, and put other code in place of `assert`."""
     return type(names.get("__loader__")).__module__.startswith("_pytest.")
+
+
+def _leaves_finally(node: FunctionNode) -> bool:
+    """Whether a `return`, `break` or `continue` stands in a `finally`."""
+    jumps = (ast.Return, ast.Break, ast.Continue)
+    return any(
+        isinstance(inner, jumps)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Try)
+        for statement in part.finalbody
+        for inner in ast.walk(statement)
+    )
 
 
 def _is_running(code: CodeType, text: str, names: Mapping[str, Any]) -> bool:

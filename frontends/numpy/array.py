@@ -23,7 +23,7 @@ from weft.frontends.numpy import views
 from weft.frontends.numpy.functions import indexing
 from weft.frontends.numpy.functions.axis_ops import as_value
 from weft.frontends.numpy.functions.namespace import BY_NUMPY, GENERALISED, MAIN
-from weft.frontends.numpy.functions.operators import apply_operator
+from weft.frontends.numpy.functions.operators import apply_operator, is_list_of_another
 from weft.frontends.numpy.functions.refusals import attribute_refusal, refusal
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc, emitter
 from weft.frontends.numpy.keys import has_ellipsis, is_basic, key_text
@@ -66,26 +66,16 @@ _OPERANDS: Final = (Tracer, np.ndarray, np.generic, bool, int, float, complex, D
 
 def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def method(self: TracedArray, other: Any) -> Any:
-        if not isinstance(other, _OPERANDS) or _is_list_of_another(ufunc, self, other):
+        if not isinstance(other, _OPERANDS) or is_list_of_another(ufunc, self, other):
             return _by_the_other_operand(ufunc, self, other)
         return located(apply_operator, ufunc, self, other)
 
     return method
 
 
-def _is_list_of_another(ufunc: np.ufunc, array: TracedArray, other: Any) -> bool:
-    """Whether an operator is one of Python's lists: numbers know none, and a product with an
-    integer repeats it, which needs its value.
-    """
-    if not isinstance(other, list) or array.shape:
-        return False
-    repeats = ufunc is np.multiply and array.type.dtype.is_integer
-    return repeats or core.python_type(array) is not None
-
-
 def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def method(self: TracedArray, other: Any) -> Any:
-        if not isinstance(other, _OPERANDS) or _is_list_of_another(ufunc, self, other):
+        if not isinstance(other, _OPERANDS) or is_list_of_another(ufunc, self, other):
             return _by_the_other_operand(ufunc, other, self)
         return located(apply_operator, ufunc, other, self)
 
@@ -113,7 +103,7 @@ def _in_place(ufunc: np.ufunc, symbol: str) -> Callable[[Any, Any], Any]:
     """
 
     def method(self: TracedArray, other: Any) -> Any:
-        if not isinstance(other, _OPERANDS) or _is_list_of_another(ufunc, self, other):
+        if not isinstance(other, _OPERANDS) or is_list_of_another(ufunc, self, other):
             return NotImplemented
         result = located(apply_operator, ufunc, self, other)
         if not self.type.shape and self._view is None:

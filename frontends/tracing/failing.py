@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.compiler.ir.attributes import HostFunction
+from weft.compiler.ir.errors import WeftError
 from weft.compiler.ir.graph import Value
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.raising import ExceptionForm, Place, Shown, Text, class_name
@@ -45,7 +46,11 @@ def fail_where(
 
 
 def require_unhandled(error: BaseException) -> None:
-    """Raise if an `except` of the user's around would catch what only the program can raise."""
+    """Raise if an `except` of the user's around would catch what only the program can raise. Our
+    own errors, which Python would not raise, end the call.
+    """
+    if isinstance(error, WeftError):
+        return
     state = conversion.get()
     for kinds in state.handlers if state is not None else ():
         if isinstance(error, kinds()):

@@ -6,24 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.compiler.ir.graph import Constant, Value
-from weft.frontends.tracing.conversion import conversion
+from weft.compiler.ops.logic import not_
+from weft.frontends.tracing.failing import fail_where
+from weft.frontends.tracing.trace import current_trace
 
-CHECKED_AT_RUN_TIME = False
 
-
-def require(holds: Callable[[], Value], error: Exception) -> None:
-    """Raise an exception if a condition does not hold, which is known while tracing or when the
+def require(holds: Value, error: Exception) -> None:
+    """Raise an exception if a rank-0 bool is false: now if that is known and decided, else when the
     program runs.
     """
-    if not CHECKED_AT_RUN_TIME:
-        return
-    state = conversion.get()
-    is_certain = state is None or not state.conditions
-    held = holds()
-    if isinstance(held, Constant) and (is_certain or bool(held.array)):
-        if not held.array:
+    if isinstance(holds, Constant):
+        if holds.array:
+            return
+        if current_trace().parent is None:
             raise error
-        return
+    fail_where(not_(holds), error)
 
 
 def raised(function: Callable[..., Any], *operands: Any) -> Exception:

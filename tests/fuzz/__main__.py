@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz --minutes N --seed S [--mode values|faults]`: see docs/fuzzing.md."""
+"""`python -m tests.fuzz --minutes N --seed S [--mode programs|faults]`: see docs/fuzzing.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="by default another one every time")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--programs", type=int, default=None, help="stop after so many")
-    parser.add_argument("--mode", choices=("values", "faults"), default="values")
+    parser.add_argument("--mode", choices=("values", "programs", "faults"), default="values")
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="where new cases are written")
     options = parser.parse_args()
     os.environ["WEFT_STRICT"] = "1"  # a fault of the compiler must not be answered otherwise
@@ -30,7 +30,8 @@ def main() -> int:
         from tests.fuzz.faults import run_faults
 
         return run_faults(60 * options.minutes, seed)
-    report = Pool(seed, options.workers, options.corpus).run(60 * options.minutes, options.programs)
+    pool = Pool(seed, options.workers, options.corpus, options.mode)
+    report = pool.run(60 * options.minutes, options.programs)
     print(report)
     return 1 if report.written else 0
 

@@ -13,7 +13,8 @@ import weft as wf
 from tests.fuzz.case import Case
 from tests.fuzz.checks import CHECKS, Expected
 from tests.fuzz.generate import random_case
-from tests.fuzz.outcome import Failure, Skipped
+from tests.fuzz.outcome import Failure, Refused, Skipped
+from tests.fuzz.programs import random_program
 from weft.compiler.passes.pipeline import DEFAULT
 
 KINDS = {
@@ -79,9 +80,9 @@ def outcome(
     """Runs the check of a case; what it found, if anything."""
     try:
         CHECKS[case.check](case, expected)
-    except Skipped:
+    except (Skipped, Refused) as ended:
         if tally:
-            tally.counts[f"{case.check}: skipped"] += 1
+            tally.counts[f"{case.check}: {type(ended).__name__.lower()}"] += 1
         return None
     except Exception as error:
         may_refuse = case.check in MAY_REFUSE or "specs" in case.options
@@ -98,15 +99,19 @@ def outcome(
     return None
 
 
-def program(seed: int, index: int) -> tuple[str, Case | None, Random]:
+def program(seed: int, index: int, mode: str = "values") -> tuple[str, Case | None, Random]:
     """The kind, the program of an index, and where its checks are drawn from."""
     random = Random(f"{seed}:{index}")
+    if mode == "programs":
+        return "python", random_program(random), random
     kind = random.choices(list(KINDS), list(KINDS.values()))[0]
     return kind, random_case(random, kind), random
 
 
 def cases_of(kind: str, case: Case, random: Random) -> list[Case]:
     """The program under the checks that it gets by itself; native code comes in batches."""
+    if kind == "python":
+        return [case]
     flow = {k: v for k, v in case.options.items() if k == "control_flow"}
     if kind == "smooth":
         native = random.random() < 0.2

@@ -63,7 +63,7 @@ class Process:
         known = pool.folder / "known.json"
         known.write_text(json.dumps(sorted(pool.signatures)))
         command = [sys.executable, "-m", "tests.fuzz.worker", "--seed", str(pool.seed)]
-        command += ["--start", str(start), "--stride", str(pool.workers)]
+        command += ["--start", str(start), "--stride", str(pool.workers), "--mode", pool.mode]
         command += ["--current", str(self.current), "--known", str(known)]
         errors = (pool.folder / f"errors-{number}").open("w")
         self.popen = subprocess.Popen(
@@ -89,8 +89,9 @@ def environment() -> dict[str, str]:
 class Pool:
     """Runs workers for some time."""
 
-    def __init__(self, seed: int, workers: int, corpus: Path) -> None:
+    def __init__(self, seed: int, workers: int, corpus: Path, mode: str = "values") -> None:
         self.seed = seed
+        self.mode = mode
         self.workers = workers
         self.corpus = corpus
         self.messages: queue.Queue[Any] = queue.Queue()

@@ -19,7 +19,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "A": ("a0", "a1"),
     "L": ("l0", "l1"),
 }
-HEAD: Final = '''\
+HEAD: Final = """\
 import math
 
 
@@ -72,7 +72,7 @@ def many(v, m):
     return total
 
 
-'''
+"""
 START: Final = (
     "i0, i1, f0, f1, b0 = 2, -1, 0.5, -2.0, False",
     "a0, a1 = a.copy(), np.zeros(4)",
@@ -180,7 +180,9 @@ class Writer:
 
     def block(self, depth: int, in_loop: bool) -> list[str]:
         return [
-            line for _ in range(self.random.randint(1, 3)) for line in self.statement(depth, in_loop)
+            line
+            for _ in range(self.random.randint(1, 3))
+            for line in self.statement(depth, in_loop)
         ]
 
     def statement(self, depth: int, in_loop: bool) -> list[str]:
@@ -228,7 +230,11 @@ class Writer:
                 return random.choice(NAMES[kind])
             template = random.choice(table)
             text = self.filled(template, depth + 1)
-            return text if depth == 0 or template.startswith("{") and len(template) == 3 else f"({text})"
+            return (
+                text
+                if depth == 0 or template.startswith("{") and len(template) == 3
+                else f"({text})"
+            )
         makers: dict[str, Callable[[], str]] = {
             "i": lambda: random.choice(NAMES["I"]),
             "f": lambda: random.choice(NAMES["F"]),

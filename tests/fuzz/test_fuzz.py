@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.fuzz import faults
@@ -14,9 +15,10 @@ from tests.fuzz.case import Case
 from tests.fuzz.checks import Expected, assert_holds
 from tests.fuzz.generate import random_case
 from tests.fuzz.outcome import Failure
-from tests.fuzz.plan import KINDS, Finding, cases_of, combine, outcome
+from tests.fuzz.plan import KINDS, Finding, Tally, cases_of, combine, outcome, program
 from tests.fuzz.reduce import reduced
 from weft.compiler.ops import TABLE
+from weft.frontends.numpy.functions import ufuncs
 
 
 def programs(count: int, kind: str, seed: int = 5) -> list[Case]:
@@ -30,6 +32,27 @@ def test_programs_hold(kind: str) -> None:
         for item in cases_of(kind, case, Random(number)):
             finding = outcome(item)
             assert finding is None, finding
+
+
+def test_programs_of_python_hold_or_are_refused() -> None:
+    tally = Tally()
+    for number in range(24):
+        kind, case, random = program(7, number, "programs")
+        assert case is not None and case.check == "python"
+        for item in cases_of(kind, case, random):
+            finding = outcome(item, tally)
+            assert finding is None, finding
+    assert tally.counts["python"] >= 8  # not all are refused
+
+
+def test_wrong_statement_of_python_is_found_and_reduced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remainders with the sign of the dividend are found among random programs."""
+    table = {**ufuncs.UFUNCS, np.remainder: ufuncs.UFUNCS[np.fmod]}
+    monkeypatch.setattr(ufuncs, "UFUNCS", table)
+    cases = [program(3, number, "programs")[1] for number in range(100)]
+    first = next(f for f in (outcome(case) for case in cases if case is not None) if f is not None)
+    smallest = reduced(first.case, lambda c: same(outcome(c), first), seconds=15)
+    assert "%" in smallest.source and len(smallest.source) < len(first.case.source)
 
 
 def test_combined_programs_hold_natively() -> None:

@@ -32,8 +32,9 @@ MEMORY = 8 << 30
 class Worker:
     """Runs batches of programs and tells what it found."""
 
-    def __init__(self, seed: int, current: Path, known: set[str]) -> None:
+    def __init__(self, seed: int, current: Path, known: set[str], mode: str = "values") -> None:
         self.seed = seed
+        self.mode = mode
         self.current = os.open(current, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         self.seen: Counter[str] = Counter(dict.fromkeys(known, REDUCED))
 
@@ -41,7 +42,7 @@ class Worker:
         tally = Tally()
         gathered: list[Case] = []
         for index in range(start, start + BATCH):
-            kind, case, random = program(self.seed, index)
+            kind, case, random = program(self.seed, index, self.mode)
             if case is None:
                 tally.counts["nothing generated"] += 1
                 continue
@@ -49,7 +50,7 @@ class Worker:
             tally.features.update(case.features)
             tally.features[f"kind {kind}"] += 1
             failed = [self.run(item, tally) for item in cases_of(kind, case, random)]
-            if kind not in ("smooth", "symbolic") and not any(failed):
+            if kind not in ("smooth", "symbolic", "python") and not any(failed):
                 gathered.append(case)
         for together in native_cases(gathered, Random(start)):
             self.run(together, tally)
@@ -108,6 +109,7 @@ def main() -> None:
     parser.add_argument("--stride", type=int, default=1)
     parser.add_argument("--current", type=Path, required=True)
     parser.add_argument("--known", type=Path)
+    parser.add_argument("--mode", default="values")
     parser.add_argument("--case", type=Path, help="run this case only")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -120,7 +122,7 @@ def main() -> None:
         print(found.message if found else "")
         return
     known = set(json.loads(options.known.read_text())) if options.known else set()
-    worker = Worker(options.seed, options.current, known)
+    worker = Worker(options.seed, options.current, known, options.mode)
     for start in range(options.start, options.stop, BATCH * options.stride):
         worker.batch(start)
 

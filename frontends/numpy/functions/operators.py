@@ -16,6 +16,7 @@ from weft.compiler.ir.build import constant
 from weft.compiler.ir.errors import ArgumentError
 from weft.compiler.ir.graph import Constant, Result, Value
 from weft.compiler.ops.arithmetic import abs_, floor, minimum, mul, neg, pow_
+from weft.compiler.ops.conversion import cast as cast_op
 from weft.compiler.ops.conversion import imag, real
 from weft.compiler.ops.logic import and_, eq, ge, is_finite, le, lt, ne, not_, or_, xor
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc, emitter
@@ -81,6 +82,16 @@ def apply_operator(ufunc: np.ufunc, *operands: ArrayLike) -> Any:
     return _on_numbers(ufunc, operands, kinds)  # type: ignore[arg-type]
 
 
+def is_list_of_another(ufunc: np.ufunc, array: Tracer, other: Any) -> bool:
+    """Whether an operator is one of Python's lists: numbers know none, and a product with an
+    integer repeats it, which needs its value.
+    """
+    if not isinstance(other, list) or array.type.shape:
+        return False
+    repeats = ufunc is np.multiply and array.type.dtype.is_integer
+    return repeats or python_type(array) is not None
+
+
 def _compares_long_ints(ufunc: np.ufunc, operands: Sequence[ArrayLike]) -> bool:
     """Whether a number is compared with an int that no traced one can be."""
     is_long = any(isinstance(one, int) and not fits((one, one)) for one in operands)
@@ -133,10 +144,19 @@ def _lifted(operand: ArrayLike, common: type) -> Value:
 
 
 def _require_divisor(ufunc: np.ufunc, kinds: tuple[type, ...], divisor: Value) -> None:
-    if isinstance(divisor, Constant) and divisor.array != 0:
+    if _is_not_zero(divisor):
         return
     error = raised(_PYTHON[ufunc], kinds[0](1), kinds[1](0))
-    require(lambda: ne(divisor, _number(divisor, 0)), error)
+    require(ne(divisor, _number(divisor, 0)), error)
+
+
+def _is_not_zero(value: Value) -> bool:
+    if isinstance(value, Constant):
+        return bool(value.array != 0)
+    if value.type.dtype.is_float and isinstance(value, Result) and value.op.definition is cast_op:
+        (value,) = value.op.operands
+    low, high = interval(value) if value.type.dtype.is_integer else (0, 0)
+    return low > 0 or high < 0
 
 
 # --- ints -----------------------------------------------------------------------------------------
@@ -149,10 +169,10 @@ def _within_64_bits(ufunc: np.ufunc, x: Value, y: Value) -> Value:
     if fits(_REACHES[ufunc](ends, other)) or isinstance(result, Constant):
         return result
     if ufunc is np.multiply:
-        require(lambda: _is_moderate(mul(_as_float(x), _as_float(y))), _too_large())
+        require(_is_moderate(mul(_as_float(x), _as_float(y))), _too_large())
         return result
     if not any(max(map(abs, one)) <= _SMALL for one in (ends, other)):
-        require(lambda: _keeps_sign(ufunc, x, y, result), _too_large())
+        require(_keeps_sign(ufunc, x, y, result), _too_large())
     return result
 
 
@@ -164,14 +184,14 @@ def _keeps_sign(ufunc: np.ufunc, x: Value, y: Value, result: Value) -> Value:
 
 def _shift(ufunc: np.ufunc, x: Value, count: Value) -> Value:
     if interval(count)[0] < 0:
-        require(lambda: ge(count, _number(count, 0)), raised(operator.lshift, 1, -1))
+        require(ge(count, _number(count, 0)), raised(operator.lshift, 1, -1))
     emit: Any = emitter(ufunc)
     result: Value = emit(x, count)
     low, high = interval(count)
     if ufunc is np.left_shift and not (
         0 <= low and high < 64 and fits(products(interval(x), (1, 1 << high)))
     ):
-        require(lambda: _is_moderate(mul(_as_float(x), _power_of_two(count))), _too_large())
+        require(_is_moderate(mul(_as_float(x), _power_of_two(count))), _too_large())
     return result
 
 
@@ -229,12 +249,12 @@ def _power_of_ints(x: Value, y: Value, low: int, high: int) -> Value:
     if low < 0:
         if isinstance(y, Result) and y.op.definition is neg:
             operator.index(wrap(y))  # type: ignore[arg-type]
-        require(lambda: ge(y, _number(y, 0)), _NEGATIVE_POWER)
+        require(ge(y, _number(y, 0)), _NEGATIVE_POWER)
     emit: Any = emitter(np.power)
     result: Value = emit(x, y)
     base = max(map(abs, interval(x)))
     if base > 1 and not (0 <= high < 64 and base**high < 1 << 63):
-        require(lambda: _is_moderate(pow_(abs_(_as_float(x)), _as_float(y))), _too_large())
+        require(_is_moderate(pow_(abs_(_as_float(x)), _as_float(y))), _too_large())
     return result
 
 
@@ -252,14 +272,14 @@ def _require_real(x: Value, y: Value, result: Value) -> None:
     zero = _number_of(0.0)
     exponent = y.array.item() if isinstance(y, Constant) else None
     if exponent is None or exponent < 0:
-        require(lambda: or_(ne(x, zero), ge(y, zero)), raised(operator.pow, 0.0, -1.0))
+        require(or_(ne(x, zero), ge(y, zero)), raised(operator.pow, 0.0, -1.0))
     is_whole = exponent is not None and (exponent % 1 == 0 or exponent in (np.inf, -np.inf))
     is_positive = isinstance(x, Constant) and x.array > 0
     if not is_whole and not is_positive:
-        require(lambda: or_(not_(lt(x, zero)), eq(floor(y), y)), _COMPLEX_POWER)
+        require(or_(not_(lt(x, zero)), eq(floor(y), y)), _COMPLEX_POWER)
     if exponent is None or not -1 <= exponent <= 1:
         require(
-            lambda: or_(is_finite(result), not_(and_(is_finite(x), is_finite(y)))),
+            or_(is_finite(result), not_(and_(is_finite(x), is_finite(y)))),
             raised(operator.pow, 10.0, 1000.0),
         )
 
@@ -267,7 +287,7 @@ def _require_real(x: Value, y: Value, result: Value) -> None:
 def _require_complex(x: Value, y: Value) -> None:
     zero = _number_of(0.0)
     require(
-        lambda: or_(ne(x, _number(x, 0)), and_(eq(imag(y), zero), le(zero, real(y)))),
+        or_(ne(x, _number(x, 0)), and_(eq(imag(y), zero), le(zero, real(y)))),
         raised(operator.pow, 0j, -1),
     )
 

@@ -867,7 +867,7 @@ def else_of_loops_that_nothing_leaves(x, n):
     else:
         total = total * 2
     if x > 0:
-        for i in range(n):
+        for _ in range(n):
             total = total + 0.5
         else:
             total = total - 7

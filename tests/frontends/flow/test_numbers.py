@@ -181,6 +181,50 @@ REFUSED: list[Row] = [
     ("x", (2**63, -(2**63) - 1)),
 ]
 
+# These raise what Python raises, when the program runs.
+RAISED: list[Row] = [
+    ("1 / x, x // 1", (0, 0.0, False)),
+    ("1j / x", (0, 0.0, 0j)),
+    ("5 // x", (0, 0.0)),
+    ("5.5 % x", (0, 0.0)),
+    ("divmod(5, x)", (0, 0.0)),
+    ("0.0 ** x, 1", (-1.0, -2)),
+    ("x ** -1", (0, 0.0)),
+    ("x ** -1.5", (0, 0.0)),
+    ("10.0 ** x", (400, 400.0)),
+    ("x ** 2", (1e200,)),
+    ("1 << x, 1 >> x", (-1,)),
+    ("int(x)", (NAN, INF, -INF)),
+    ("round(x)", (NAN, INF)),
+    ("math.floor(x)", (NAN, INF)),
+    ("math.trunc(x)", (NAN, -INF)),
+    ("math.log(x)", (0, 0.0, -1.0)),
+    ("math.log(2, x)", (1, 0.0)),
+    ("math.sqrt(x)", (-1, -0.5)),
+    ("math.exp(x)", (1000, 1000.0)),
+    ("math.acos(x)", (1.5, -2)),
+    ("math.sin(x)", (INF,)),
+    ("math.atanh(x)", (1, -1.0)),
+    ("math.fmod(1, x)", (0.0,)),
+    ("math.pow(x, 0.5)", (-1.0,)),
+    ("1.0 / x if x < 1 else 0.0", (0.0,)),
+    ("x < 1 and 1.0 / x > 0", (0.0,)),
+    ("[1 / v for v in (2, x, 1)]", (0,)),
+]
+# These have a value in Python, which no program has; so they raise, with a word.
+BEYOND: list[Row] = [
+    ("100 ** x", (20,)),
+    ("x * x * x * x", (10**5, -(10**5))),
+    ("x + x", (2**62, -(2**62) - 1)),
+    ("x - (-x)", (2**62,)),
+    ("1 << x", (63, 70)),
+    ("x << 40", (2**30, -(2**30))),
+    ("10 ** x", (-2,)),
+    ("(-x) ** 0.5", (8.0,)),
+    ("x ** x", (-1.5,)),
+    ("sum([x, x, x])", (2**62,)),
+]
+
 # These raise in Python while the function is traced: what is wrong is known by the types.
 ERRORS: list[Row] = [
     ("x & 1.5", (1, 2.5)),
@@ -266,6 +310,45 @@ def test_what_is_only_known_when_the_program_runs_is_refused(
         with pytest.raises(WeftError) as error:
             compiled(*arguments(x))
         assert len(str(error.value)) > 40
+
+
+@pytest.mark.parametrize("expression, values", RAISED)
+def test_exceptions_of_values_are_pythons(expression: str, values: tuple[Any, ...]) -> None:
+    for x in values:
+        with pytest.raises((ArithmeticError, ValueError)) as wanted:
+            function(expression)(*arguments(x))
+        for backend in ("reference", "cpu") if x is values[0] else ("reference",):
+            compiled = wf.jit(function(expression), control_flow=True, backend=backend)
+            with pytest.raises(type(wanted.value)) as made:
+                compiled(*arguments(x))
+            assert str(made.value) == str(wanted.value)
+
+
+@pytest.mark.parametrize("expression, values", BEYOND)
+def test_what_no_program_can_compute_raises(expression: str, values: tuple[Any, ...]) -> None:
+    for x in values:
+        function(expression)(*arguments(x))
+        compiled = wf.jit(function(expression), control_flow=True, backend="reference")
+        with pytest.raises(WeftError, match="in Python|Python's ints"):
+            compiled(*arguments(x))
+
+
+def test_indices_and_counters_need_no_checks() -> None:
+    def counts(a: Any, n: int) -> Any:
+        total, k = 0, 0
+        for i in range(1000):
+            total = total + i * i * 3 + a[i % 4] // (i + 1)
+            k += 1
+        while k < 2000:
+            k = k + 7
+        for i in range(n):
+            total = total + i % 5
+        return total, k
+
+    graph = str(wf.trace(counts, control_flow=True)(np.arange(4), 3))
+    assert "fail(" not in graph and "scan" in graph
+    checked = str(wf.trace(lambda n, m: n * m + 1 / m, control_flow=True)(3, 4))
+    assert checked.count("fail(") == 2
 
 
 @pytest.mark.parametrize("expression, values", ERRORS)

@@ -4,6 +4,7 @@ exception, of the same line, whatever runs the program.
 
 from __future__ import annotations
 
+import re
 import traceback
 from typing import Any
 
@@ -235,3 +236,76 @@ def test_messages_that_were_formatted_before() -> None:
         return x
 
     assert "format it in the `raise` statement" in refused(f, 1.0)
+
+
+def test_what_cannot_be_traced_is_no_exception_of_the_program() -> None:
+    """An `except` around it does not take our word for an exception of the user's."""
+
+    def first(x: Any, n: int) -> Any:
+        y = x
+        try:
+            y = x * len([0.0] * n)
+        except Exception:
+            y = -1.0
+        return y
+
+    def second(x: Any, n: int) -> Any:
+        y = np.zeros(2)
+        try:
+            if x > 0:
+                y[0] = x  # which is first noticed when the branch is traced
+        except:  # noqa: E722
+            y[1] = 7.0
+        return y
+
+    with pytest.raises(wf.TraceError, match="needs the value of"):
+        wf.trace(first, control_flow=True)(1.0, 3)
+    assert np.array_equal(wf.jit(second, control_flow=True)(1.0, 3), [1.0, 0.0])
+
+    def shapes(x: Any) -> Any:
+        try:
+            return x + np.ones(3)
+        except ValueError:
+            return x * 2
+
+    assert np.array_equal(wf.jit(shapes, control_flow=True)(np.ones(2)), [2.0, 2.0])
+
+
+def test_leaving_a_finally_by_a_jump_is_not_converted() -> None:
+    def drops(x: Any) -> Any:
+        try:
+            if x > 0:
+                raise ValueError("positive")
+        finally:
+            return x * 2  # noqa: B012
+
+    with pytest.raises(wf.TraceError, match="leaves a `finally` by a jump"):
+        wf.trace(drops, control_flow=True)(1.0)
+
+
+def test_what_python_raises_of_known_values_is_raised_where_the_condition_holds() -> None:
+    known, numbers = {"a": 1.0}, [1.0, 2.0]
+
+    def branch(x: Any) -> Any:
+        y = x
+        if x > 1:
+            y = known["b"]
+        elif x > 0:
+            y = numbers[5]
+        elif x < -1:
+            y = x * (numbers[0] // 0.0)
+        return y
+
+    def expression(x: Any) -> Any:
+        return (x > 1 and known["b"] > 0) or (int("z") if x > 0 else x < -1)
+
+    for function in (branch, expression):
+        compiled = wf.jit(function, control_flow=True, backend="reference")
+        for x in (2.0, 0.5, -0.5, -2.0):
+            try:
+                wanted = function(x)
+            except (LookupError, ArithmeticError, ValueError) as error:
+                with pytest.raises(type(error), match=re.escape(str(error))):
+                    compiled(x)
+            else:
+                assert compiled(x) == wanted
