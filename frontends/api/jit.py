@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.compiler.ir.errors import CompilerError
-from weft.frontends.driver.dispatch import Dispatcher, Specialisation
+from weft.frontends.driver import donation, write_back
+from weft.frontends.driver.dispatch import Dispatcher
+from weft.frontends.driver.specialisation import Specialisation
 from weft.frontends.flow.api import with_control_flow
 from weft.frontends.tracing.arguments import Call
 from weft.frontends.tracing.conversion import converting
@@ -150,8 +152,11 @@ class CompiledFunction(Dispatcher):
         from weft.frontends.eager.anywhere import start_trace
         from weft.frontends.tracing.function import trace_call
 
+        donated = donation.donated_arguments(call, self._donate)
+        writable = write_back.writable(call, donated)
+
         def traced() -> TracedFunction:
-            return trace_call(self.function, self.signature.name, call, start_trace())
+            return trace_call(self.function, self.signature.name, call, start_trace(), writable)
 
         if self._recipe["control_flow"] is not None:
             return traced()

@@ -22,8 +22,7 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import ArgumentError, CompilerError
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.lower.choice import CHOICES, Products
-from weft.compiler.record import record
-from weft.frontends.driver import donation, failures, machine_code
+from weft.frontends.driver import donation, failures, machine_code, write_back
 from weft.frontends.driver.cache.entry import ProgramEntry, has_host_calls
 from weft.frontends.driver.cache.stored import StoredProgram
 from weft.frontends.driver.fallback import Fallback, forget_frames
@@ -31,6 +30,7 @@ from weft.frontends.driver.frozen.guard import Guard
 from weft.frontends.driver.frozen.watch import Watch
 from weft.frontends.driver.gc_pause import gc_paused
 from weft.frontends.driver.retrace import why_traced
+from weft.frontends.driver.specialisation import OptimisedGraph, Specialisation
 from weft.frontends.tracing import tree
 from weft.frontends.tracing.arguments import ArgumentLeaf, Call, FunctionSignature, describe_leaf
 from weft.runtime.forking import fork_lock
@@ -62,78 +62,6 @@ T = TypeVar("T")
 _FlatStub: TypeAlias = (
     "tuple[tree.TreeDef, tuple[Any, ...], Callable[..., Any], tree.TreeDef]"  # and order of keys
 )
-
-
-@record
-class OptimisedGraph:
-    """The graph after all passes, what these did, and which results may be written over which
-    parameters.
-    """
-
-    graph: Graph
-    report: Report | None
-    donated: dict[int, int]
-
-
-class Specialisation:
-    """One compiled version of a function: what runs it, and what it was made of. A program that
-    was found on disk is traced, and its graph optimised, only if somebody asks for that.
-    """
-
-    def __init__(
-        self,
-        trace: Callable[[], tuple[TracedFunction, list[Step]]],
-        optimise: Callable[[Graph, list[Step]], OptimisedGraph],
-        reason: str,
-        entry: ProgramEntry | None,
-        products: Products,
-    ) -> None:
-        self.reason = reason
-        self.entry = entry
-        self.products = products
-        self.is_stored = False
-        self.guard: Guard
-        self.objects: tuple[Any, ...] = ()
-        self.calls_back = False
-        self.program: Fallback | Tiered
-        self.parameters: tuple[ArrayType, ...]
-        self.out_tree: tree.TreeDef
-        self._trace = trace
-        self._optimise = optimise
-        self._traced: tuple[TracedFunction, list[Step]] | None = None
-        self._optimised: OptimisedGraph | None = None
-
-    @property
-    @sealed
-    def traced(self) -> TracedFunction:
-        if self._traced is None:
-            self._traced = self._trace()
-        return self._traced[0]
-
-    def is_like(self, other: Specialisation) -> bool:
-        """Whether both were traced, and to the same graph."""
-        if self._traced is None or other._traced is None:
-            return False
-        mine, theirs = self.traced, other.traced
-        same = mine.out_tree == theirs.out_tree
-        return same and mine.graph.content_hash() == theirs.graph.content_hash()
-
-    @property
-    @sealed
-    def optimised(self) -> OptimisedGraph:
-        if self._optimised is None:
-            graph = self.traced.graph
-            assert self._traced is not None
-            self._optimised = self._optimise(graph, self._traced[1])
-        return self._optimised
-
-    @property
-    def graph(self) -> Graph:
-        return self.optimised.graph
-
-    @property
-    def report(self) -> Report | None:
-        return self.optimised.report
 
 
 class Dispatcher:
@@ -197,8 +125,9 @@ class Dispatcher:
                     return result
         call = self.signature.take_apart(args, kwargs)
         if trace is not None:
-            return self._call_traced(call, trace)
-        return self._call_slowly(call)
+            name = self.signature.name
+            return write_back.call_traced(self.function, name, call, (args, kwargs), trace)
+        return self._call_slowly(call, (args, kwargs))
 
     def _call_flat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call whose arguments Python takes apart, such as ordered dicts, and native code takes
@@ -213,14 +142,19 @@ class Dispatcher:
         return MISS
 
     @sealed
-    def _call_slowly(self, call: Call) -> Any:
+    def _call_slowly(self, call: Call, given: tuple[tuple[Any, ...], dict[str, Any]]) -> Any:
         """The way of calls that no stub serves: the first of a kind, and unusual ones."""
         donated = donation.donated_arguments(call, self._donate)
         with gc_paused():
             specialisation = self._specialise(call)
+            written = specialisation.written
             arrays = self._arrays(specialisation, call)
-            if donated:
-                donation.require_apart(call, arrays, donated, self.signature.name)
+            ends = () if written is None else written.arguments
+            if donated or ends:
+                donation.require_apart(call, arrays, donated, self.signature.name, ends)
+            if written is not None:
+                held = specialisation.guard.arrays
+                write_back.require_writable(call, given, written, held, self.signature.name)
             run = specialisation.program.prepared(arrays)
         with limited(self._threads):
             results = run()
@@ -228,7 +162,9 @@ class Dispatcher:
         with gc_paused():
             if specialisation.calls_back:
                 specialisation.guard = self._watch.after_run(specialisation.guard)
-            self._add_stub(specialisation, call, arrays, donated)
+            self._add_stub(specialisation, call, arrays, [*donated, *ends])
+        if written is not None:
+            return written.finish(call.values, given, results, write_back.store)
         return tree.unflatten(specialisation.out_tree, results)
 
     def _arrays(self, specialisation: Specialisation, call: Call) -> list[Any]:
@@ -253,9 +189,9 @@ class Dispatcher:
         kind = (specialisation, call.treedef, call.orders, tuple(map(type, call.values)), layout)
         if kind in self._stub_kinds:  # the one that is there could not take this call
             return
-        out_tree = specialisation.out_tree
+        out_tree, written = specialisation.out_tree, specialisation.written
         stub = program.stub(call, out_tree, layout, donated)
-        is_flat = stub is None and not call.static
+        is_flat = stub is None and not call.static and written is None
         if is_flat:
             stub = program.flat_stub(call, layout, donated)
         with self._lock:
@@ -264,6 +200,10 @@ class Dispatcher:
                 return
             takes_keywords = bool(call.keywords) and not is_flat
             stub = specialisation.guard.guarded(limiting(stub, self._threads), takes_keywords)
+            if written is not None:
+                stub = write_back.writing(stub, call, written, specialisation.guard.arrays)
+                if stub is None:
+                    return
             if is_flat:
                 known = (call.treedef, call.orders, stub, out_tree)
                 self._flat_stubs = _with_first(known, self._flat_stubs)
@@ -388,9 +328,9 @@ class Dispatcher:
         if self._shares_program(item, call):
             return item
         item.parameters = tuple([p.type for p in traced.graph.parameters])
-        item.out_tree = traced.out_tree
+        item.out_tree, item.written = traced.out_tree, traced.written
         if entry is not None:
-            entry.traced(traced.graph)
+            entry.traced(traced.graph, None if traced.written is None else traced.written.places)
             found = entry.find()
             if found is not None:
                 entry.keep_untraced(traced.out_tree)
@@ -422,6 +362,7 @@ class Dispatcher:
             if other.is_like(item):
                 item.program, item.entry = other.program, other.entry
                 item.parameters, item.out_tree = other.parameters, other.out_tree
+                item.written = other.written
                 return True
         return False
 
@@ -449,13 +390,15 @@ class Dispatcher:
             machine_code.anticipate(traced.graph)
         return traced, steps
 
-    def _optimised(self, call: Call, graph: Graph, steps: list[Step]) -> OptimisedGraph:
+    def _optimised(self, call: Call, traced: TracedFunction, steps: list[Step]) -> OptimisedGraph:
         if self._column is None:
             self._column = _column((), self._optimise)
         with gc_paused():
-            graph, report = _optimised(graph, self._column, steps)
-        donated = donation.donated_arguments(call, self._donate)
-        return OptimisedGraph(graph, report, donation.donated_results(graph, donated))
+            graph, report = _optimised(traced.graph, self._column, steps)
+        donated, written = donation.donated_arguments(call, self._donate), traced.written
+        ends = {} if written is None else write_back.in_place(graph, written)
+        reused = donation.donated_results(graph, donated, written.places if written else ())
+        return OptimisedGraph(graph, report, reused | ends)
 
     def _trace(self, call: Call) -> TracedFunction:
         """The graph of the function for a call; whoever can trace says how."""
@@ -509,27 +452,6 @@ class Dispatcher:
             for leaf, type in zip(call.leaves, self._specs, strict=True)
         ]
         return replace(call, leaves=tuple(leaves))
-
-    def _call_traced(self, call: Call, trace: Trace) -> Any:
-        """Inside another trace: one `call` op, whose region is this function."""
-        from weft.compiler.ops import control
-        from weft.frontends.tracing.function import lift_results, run
-
-        inner = trace.nested()
-        with inner.active():
-            tracers = [
-                inner.argument(
-                    leaf.type, leaf.name, weak=leaf.weak, owner=f"the argument {leaf.name}"
-                )
-                for leaf in call.leaves
-            ]
-            values, out_tree = lift_results(
-                run(self.function, call, tracers), inner, self.signature.name
-            )
-        region, captured = inner.closed_region(values)
-        operands = [*captured, *[trace.lift(value) for value in call.values]]
-        results = control.call.emit(*operands, regions=(region,), function=self.signature.name)
-        return tree.unflatten(out_tree, [trace.wrap(result) for result in results])
 
 
 def _with_first(new: T, old: tuple[T, ...]) -> tuple[T, ...]:

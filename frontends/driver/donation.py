@@ -6,7 +6,7 @@ arrays cannot tell of later uses; arrays that can are told that they were given 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -43,15 +43,17 @@ def donated_parameters(
     return frozenset(found)
 
 
-def donated_results(graph: Graph, donated: Sequence[int]) -> dict[int, int]:
+def donated_results(
+    graph: Graph, donated: Sequence[int], taken: Collection[int] = ()
+) -> dict[int, int]:
     """Which result may be written over which parameter: donated ones in order, to results of the
-    same type.
+    same type that are not `taken`.
     """
     free = [number for number in donated if graph.parameters[number].type.rank]
     reused: dict[int, int] = {}
     for number, result in enumerate(graph.results):
         for parameter in free:
-            if graph.parameters[parameter].type == result.type:
+            if number not in taken and graph.parameters[parameter].type == result.type:
                 reused[number] = parameter
                 free.remove(parameter)
                 break
@@ -62,10 +64,10 @@ def donated_arguments(call: Call, donated: frozenset[int | str]) -> list[int]:
     """The numbers of the arrays that belong to donated parameters."""
     if not donated:
         return []
-    return [number for number, owner in enumerate(_owners(call)) if owner in donated]
+    return [number for number, owner in enumerate(owners(call)) if owner in donated]
 
 
-def _owners(call: Call) -> list[int | str]:
+def owners(call: Call) -> list[int | str]:
     """For each array, the number or keyword of the argument that it belongs to."""
     owners: list[int | str] = []
     positional, keywords = call.treedef.children()
@@ -76,9 +78,17 @@ def _owners(call: Call) -> list[int | str]:
     return owners
 
 
-def require_apart(call: Call, arrays: Sequence[Array], donated: Sequence[int], who: str) -> None:
-    """Raise ArgumentError if a donated array shares memory with another one."""
-    given_away = set(donated)
+def require_apart(
+    call: Call,
+    arrays: Sequence[Array],
+    donated: Sequence[int],
+    who: str,
+    written: Collection[int] = (),
+) -> None:
+    """Raise ArgumentError if a donated array, or one that is written to, shares memory with another
+    one.
+    """
+    given_away = {*donated, *written}
     for left, right in _candidates(arrays, given_away):
         if not _share_memory(arrays[left], arrays[right]):
             continue
@@ -86,8 +96,9 @@ def require_apart(call: Call, arrays: Sequence[Array], donated: Sequence[int], w
         names = [call.leaves[number].name for number in (first, second)]
         both = {first, second} <= given_away
         owner = "both are" if both else f"{call.leaves[left].name} is"
+        what = "written to" if left in written else "donated"
         raise ArgumentError(
-            f"the arguments {names[0]} and {names[1]} of {who} share memory, but {owner} donated: "
+            f"the arguments {names[0]} and {names[1]} of {who} share memory, but {owner} {what}: "
             "what is written over one would change the other; pass a copy of one of them",
             location=caller_location(),
         )

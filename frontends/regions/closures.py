@@ -19,7 +19,7 @@ from weft.compiler.record import record
 from weft.frontends.tracing import tree
 from weft.frontends.tracing.arguments import ArgumentLeaf, describe_leaf, function_name
 from weft.frontends.tracing.conversion import prepared
-from weft.frontends.tracing.function import lift_results
+from weft.frontends.tracing.lifting import lift_results
 from weft.frontends.tracing.trace import Trace, Tracer, find_trace
 
 

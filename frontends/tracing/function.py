@@ -2,80 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from weft.compiler.ir.ambient import sealed
-from weft.compiler.ir.errors import ArgumentError
-from weft.compiler.ir.graph import Graph, Value
+from weft.compiler.ir.graph import Graph
 from weft.compiler.record import record
 from weft.frontends.tracing import tree
-from weft.frontends.tracing.arguments import Call, short
+from weft.frontends.tracing.arguments import Call
 from weft.frontends.tracing.conversion import prepared
 from weft.frontends.tracing.hints import most_informative
+from weft.frontends.tracing.outcome import Arguments, Outcome
 from weft.frontends.tracing.trace import Trace
+from weft.frontends.tracing.writes import Written
 
 
 @record
 class TracedFunction:
-    """A graph, how its results are put back together, and what is to be said of how it was made."""
+    """A graph, how its results are put back together, what is to be said of how it was made, and
+    what is written back to the caller, if anything.
+    """
 
     graph: Graph
     out_tree: tree.TreeDef
     notes: tuple[str, ...] = ()
+    written: Written | None = None
 
 
 @sealed
-def trace_call(function: Callable[..., Any], name: str, call: Call, trace: Trace) -> TracedFunction:
-    """Run a function on tracers of a new trace and return the graph of what it did."""
+def trace_call(
+    function: Callable[..., Any],
+    name: str,
+    call: Call,
+    trace: Trace,
+    writable: Mapping[int, bool] | None = None,
+) -> TracedFunction:
+    """Run a function on tracers of a new trace and return the graph of what it did. It may write to
+    the arguments that are `writable`, see `Arguments`.
+    """
     with trace.active():
-        tracers = [
-            trace.argument(leaf.type, leaf.name, weak=leaf.weak, owner=f"the argument {leaf.name}")
-            for leaf in call.leaves
-        ]
-        trace.scalars |= {
-            tracer.value: leaf.is_scalar
-            for tracer, leaf in zip(tracers, call.leaves, strict=True)
-            if leaf.is_scalar is not None
-        }
-        result = run(function, call, tracers)
-        values, out_tree = lift_results(result, trace, name)
+        outcome = run(function, name, call, trace, writable)
     trace.finished = True
-    return TracedFunction(trace.graph(name, values), out_tree)
+    graph = trace.graph(name, outcome.values)
+    return TracedFunction(graph, outcome.out_tree, written=outcome.written)
 
 
-def run(function: Callable[..., Any], call: Call, values: Sequence[Any]) -> Any:
-    """Call a function with its arrays replaced by `values` and its static arguments put back."""
-    args, kwargs = tree.unflatten(call.treedef, values)
-    positional = list(args)
+def run(
+    function: Callable[..., Any],
+    name: str,
+    call: Call,
+    trace: Trace,
+    writable: Mapping[int, bool] | None = None,
+) -> Outcome:
+    """Call a function with its arrays replaced by tracers, and its static arguments put back."""
+    arguments = Arguments(call, trace, writable)
+    trace.scalars |= {
+        tracer.value: leaf.is_scalar
+        for tracer, leaf in zip(arguments.tracers, call.leaves, strict=True)
+        if leaf.is_scalar is not None
+    }
+    args, kwargs = arguments.containers
+    positional, named = list(args), dict(kwargs)
     for argument_key, value in call.static:
         if isinstance(argument_key, int):
             positional[argument_key] = value
         else:
-            kwargs[argument_key] = value
+            named[argument_key] = value
+    return arguments.outcome(_called(function, positional, named), name)
+
+
+def _called(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
     try:
-        return prepared(function)(*positional, **kwargs)
+        return prepared(function)(*args, **kwargs)
     except (TypeError, ValueError) as error:
         better = most_informative(error)
         if better is error:
             raise
         raise better from None
-
-
-def lift_results(result: Any, trace: Trace, name: str) -> tuple[list[Value], tree.TreeDef]:
-    """The values of what a traced function returned, and its structure."""
-    leaves, paths, treedef = tree.flatten_with_names(result)
-    return [
-        _lift_result(leaf, path, trace, name) for leaf, path in zip(leaves, paths, strict=True)
-    ], treedef
-
-
-def _lift_result(leaf: Any, path: str, trace: Trace, name: str) -> Value:
-    try:
-        return trace.lift(leaf)
-    except ArgumentError:
-        where = f"the result {path}" if path else "the result"
-        raise ArgumentError(
-            f"{where} of {name} is a {type(leaf).__name__} ({short(leaf)}), not an array or a "
-            "number"
-        ) from None

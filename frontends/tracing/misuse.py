@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def leaked(tracer: Tracer) -> TraceError:
     """The error for a tracer that outlived its trace."""
-    origin = _made_at(tracer)
+    origin = made_at(tracer)
     return TraceError(
         f"a traced array ({tracer.type}) is used outside of the function or loop body that made "
         "it; return it as a result instead of storing it in an outer variable"
@@ -29,10 +29,11 @@ def unknown_sharing(tracer: Tracer, what: str) -> TraceError:
         f"whether this array ({tracer.type}) shares memory with the one it is made of depends on "
         f"strides, which a trace does not know, and that one {what}; take a .copy() where it is "
         "made",
-        location=_made_at(tracer),
+        location=made_at(tracer),
     )
 
 
-def _made_at(tracer: Tracer) -> Location | None:
+def made_at(tracer: Tracer) -> Location | None:
+    """The line that an array comes from."""
     made = tracer._value
     return made.op.location if isinstance(made, Result) else None

@@ -51,6 +51,13 @@ def _names(treedef: TreeDef) -> tuple[str, ...]:
     return tuple([".".join(str(_entry(part)) for part in path) for path in treedef.accessors()])
 
 
+def flatten_once(tree: Any) -> list[Any]:
+    """The parts of a node; none for a leaf."""
+    if optree.tree_structure(tree, namespace=NAMESPACE).is_leaf():
+        return []
+    return list(optree.tree_flatten_one_level(tree, namespace=NAMESPACE)[0])
+
+
 def unflatten(treedef: TreeDef, leaves: Sequence[Any]) -> Any:
     """The pytree with these leaves."""
     return optree.tree_unflatten(treedef, leaves)

@@ -15,7 +15,7 @@ import os
 import struct
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -118,8 +118,10 @@ class ProgramEntry:
 
     # --- after tracing ---
 
-    def traced(self, graph: Graph) -> None:
-        """To be called with the graph that tracing gave."""
+    def traced(self, graph: Graph, written: Mapping[int, int] | None) -> None:
+        """To be called with the graph that tracing gave, and with the results that are `written` to
+        arguments: what else a function writes to only its trace tells.
+        """
         if self._refused:
             return
         if not sources.are_unchanged():
@@ -131,7 +133,9 @@ class ProgramEntry:
         if self._untraced is not None and self._try_digest() != self._untraced:
             self._untraced = None
             self._why_traced = "tracing it changes a value that it depends on"
-        self._graph = _graph_digest(graph, self._options)
+        if written is not None:
+            self._untraced, self._why_traced = None, "it writes to its arguments"
+        self._graph = _graph_digest(graph, (*self._options, written))
 
     def find(self, strides: Sequence[tuple[int, Strides]] = ()) -> StoredProgram | None:
         """The program of the graph for arguments of these strides, if an earlier process left

@@ -70,6 +70,11 @@ class Guard:
         found = [(place.label, place.look) for place in self.places]
         return [(label, look) for label, look in found if look is not None]
 
+    @property
+    def arrays(self) -> list[Any]:
+        """The arrays among the places."""
+        return [place.owner for place in self.places if isinstance(place, GuardedArray)]
+
     def _function(self, purpose: str, stub: Any = None, arguments: str = "") -> Any:
         if self._condition is None:
             self._condition = _condition(self.places)

@@ -290,6 +290,13 @@ def a_view_and_the_new_array_that_it_is_of(x, p, k):
     return a, v
 
 
+@program
+def writes_to_the_argument_or_a_copy(x, p, k):
+    w = x if p > 0 else x.copy()
+    w[0] = 7.0
+    return w + 0.0, x.sum()
+
+
 @refused
 def the_callers_array_or_a_copy(x, p, k):
     w = x if p > 0 else x.copy()

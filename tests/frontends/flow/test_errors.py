@@ -114,13 +114,6 @@ def a_list_grows_in_a_branch(x: Any) -> Any:
     return xs
 
 
-@refused(VECTOR, 3, says=("the argument x", ".at[i].set"), at="x[i] = 0.0")
-def an_argument_is_written_to(x: Any, n: Any) -> Any:
-    for i in range(n):
-        x[i] = 0.0
-    return x
-
-
 @refused(VECTOR, says=("bool[4]", "ambiguous", "x.any()", "np.where"), at="if x > 0")
 def the_truth_of_an_array(x: Any) -> Any:
     if x > 0:
