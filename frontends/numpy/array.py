@@ -43,7 +43,7 @@ from weft.frontends.tracing.hints import (
     statement_at,
 )
 from weft.frontends.tracing.scalars import Scalar
-from weft.frontends.tracing.showing import showing
+from weft.frontends.tracing.showing import ShownArray
 from weft.frontends.tracing.trace import (
     ArrayLike,
     Surface,
@@ -185,7 +185,7 @@ def _place_of_out(function: Callable[..., Any]) -> int | None:
     return None
 
 
-class TracedArray(Viewed):
+class TracedArray(ShownArray, Viewed):
     """A traced array; see `Tracer` for what it holds."""
 
     __slots__ = ()
@@ -226,23 +226,6 @@ class TracedArray(Viewed):
                 "use x.shape[0]"
             )
         return self.shape[0]
-
-    def __repr__(self) -> str:
-        return self._shown("!r")
-
-    def __str__(self) -> str:
-        return self._shown("!s")
-
-    def __format__(self, spec: str) -> str:
-        return self._shown(f":{spec}")
-
-    def _shown(self, style: str) -> str:
-        """A mark in the message of an exception that the program raises; else what this is."""
-        shown = showing.get()
-        if shown is not None:
-            return shown.mark(self, style)
-        weak = ", weak" if self.weak else ""
-        return f"TracedArray({self.type}{weak})"
 
     # --- indexing ---
 

@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from weft.compiler.ir.types import ArrayType
 
 MARK: Final = re.compile("\ue000([0-9]+)\ue001")  # of Unicode's private use
 
@@ -51,3 +53,31 @@ def with_marks() -> Iterator[Showing]:
         yield made
     finally:
         showing.reset(token)
+
+
+class ShownArray:
+    """How traced arrays become text: marks while somebody makes such a text, else what they are."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        weak: bool
+
+        @property
+        def type(self) -> ArrayType: ...
+
+    def __repr__(self) -> str:
+        return self._shown("!r")
+
+    def __str__(self) -> str:
+        return self._shown("!s")
+
+    def __format__(self, spec: str) -> str:
+        return self._shown(f":{spec}")
+
+    def _shown(self, style: str) -> str:
+        shown = showing.get()
+        if shown is not None:
+            return shown.mark(self, style)
+        weak = ", weak" if self.weak else ""
+        return f"TracedArray({self.type}{weak})"
