@@ -22,6 +22,7 @@ from weft.compiler.ir.walk import walk
 from weft.compiler.ops import control
 from weft.compiler.record import record
 from weft.frontends.flow.parts import TracedPart, conversion_state
+from weft.frontends.flow.saved import is_refused_write
 from weft.frontends.flow.scope import Part
 from weft.frontends.flow.source import place_of
 from weft.frontends.regions.bodies import unify
@@ -166,7 +167,8 @@ def _pending(error: BaseException) -> PendingRaise | None:
 def is_of_data(error: BaseException) -> bool:
     """Whether Python has raised an exception because of values, and none of ours."""
     kinds = (ArithmeticError, LookupError, ValueError)
-    return isinstance(error, kinds) and not isinstance(error, WeftError)
+    is_ours = isinstance(error, WeftError) or is_refused_write(error)
+    return isinstance(error, kinds) and not is_ours
 
 
 def raise_if(chosen: Value, parts: Sequence[RaisingPart], made: Sequence[TracedPart]) -> Any:

@@ -40,6 +40,11 @@ class HiddenWrite(Exception):
         self.slots = slots
 
 
+def is_refused_write(error: BaseException) -> bool:
+    """Whether an array was written to while it is kept as it is."""
+    return isinstance(error, ValueError) and "read-only" in str(error)
+
+
 class Saved:
     """What variables held when this was made, and all that parts can reach: from them, and from the
     globals that their text and that of functions which they reach names.
@@ -119,7 +124,7 @@ class Saved:
             yield
             self._require_iterators()
         except ValueError as error:
-            if "read-only" not in str(error):
+            if not is_refused_write(error):
                 raise
             raise TraceError(
                 "a NumPy array from before is written to inside of a branch or loop of the "
