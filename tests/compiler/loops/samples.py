@@ -18,6 +18,7 @@ from weft.compiler.passes.pipeline import optimise
 from weft.compiler.record import record
 
 VECTOR_BYTES = 32
+ZEROS = np.zeros(40, np.float32)  # a constant of the programs that read it
 
 
 @record
@@ -221,7 +222,7 @@ def strided_parameter(x: Any) -> Any:
 
 @sample("f32[6, 40]", strides={0: (1, dims.symbol("stride.0.1", lower=-(1 << 60)))})
 def strided_parameter_with_copy(x: Any) -> Any:
-    return wf.scan(lambda c, row: (c + row, c), np.zeros(40, np.float32), x)
+    return wf.scan(lambda c, row: (c + row, c), ZEROS, x)
 
 
 @sample("f32[40]", "f32[6, 40]")

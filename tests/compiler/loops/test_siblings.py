@@ -122,6 +122,6 @@ def test_search_ends_after_a_fixed_number_of_values() -> None:
             x = np.sin(x)
         return x
 
-    graph = wf.trace(deep)(wf.spec("f32[8]"))
+    graph = wf.trace(deep, control_flow=False)(wf.spec("f32[8]"))
     found = made_of([Ref(graph.results[0], over((Loop(8),)))])
     assert len(found) == MOST_SEARCHED
