@@ -6,6 +6,7 @@ writes to one are seen through the other there, as in Python.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -20,11 +21,12 @@ from weft.frontends.flow.parts import TracedPart
 from weft.frontends.flow.variables import VariableLeaf
 from weft.frontends.numpy.functions.namespace import BY_NUMPY
 from weft.frontends.tracing import core
-from weft.frontends.tracing.alias import Conditions
+from weft.frontends.tracing.alias import Conditions, all_of
 from weft.frontends.tracing.trace import Trace, Tracer, TracerView, current_trace
 
 _BOOL: Final = ArrayType(bool_)
 _Base: TypeAlias = "Tracer | int"
+_Alias: TypeAlias = "tuple[Tracer, Conditions | None, tuple[TracerView, ...]]"
 
 
 @record
@@ -54,6 +56,7 @@ class Kinship:
             [_memory_of(leaf, type) for leaf, type in zip(column, types, strict=True)]
             for column in leaves
         ]
+        self._traces = [branch.trace for branch in branches]
         self._links: list[_Link] = []
         self._inner: list[tuple[int, Tracer]] = []
         for number, branch in enumerate(branches):
@@ -80,6 +83,7 @@ class Kinship:
             if twin is not None:
                 made[position] = made[twin]
         outer = {id(one): two for (_, one), two in zip(self._inner, conditions, strict=True)}
+        found: dict[tuple[int, int, tuple[int, ...]], list[_Alias]] = {}
         for link in self._links:
             base = made[link.base] if isinstance(link.base, int) else link.base
             if base is made[link.position]:
@@ -88,8 +92,25 @@ class Kinship:
             if link.conditions is not None:
                 inner = [(outer.get(id(test), test), holds) for test, holds in link.conditions]
                 known = ((chosen, bool(link.branch)), *inner)
-            made[link.position].add_alias(base, known, link.path)
+            key = link.position, id(base), tuple(map(id, link.path))
+            found.setdefault(key, []).append((base, known, link.path))
+        for (position, *_), aliases in found.items():
+            base, _, path = aliases[0]
+            made[position].add_alias(base, _any_of([known for _, known, _ in aliases]), path)
+        for position, array in enumerate(made):
+            array.covered = self._is_covered(position)
         return made
+
+    def _is_covered(self, position: int) -> bool:
+        """Whether a result is an array from before in all branches."""
+        links = [link for link in self._links if link.position == position]
+        return all(link.conditions is not None for link in links) and all(
+            arrays[position] is not None and self._is_outer(arrays[position], branch)
+            for branch, arrays in enumerate(self._arrays)
+        )
+
+    def _is_outer(self, array: Tracer | None, branch: int) -> bool:
+        return array is not None and array.memory.region_trace is not self._traces[branch]
 
     def _twin(self, position: int) -> int | None:
         """An earlier result that is the very same array in both branches."""
@@ -106,7 +127,9 @@ class Kinship:
                 continue
             for memory, conditions, path in _origins(array):
                 if memory.region_trace is not trace:
-                    self._link(branch, trace, position, memory, conditions, path)
+                    # One that is covered is one of its aliases, which follow.
+                    if not (memory.covered and memory is array.memory):
+                        self._link(branch, trace, position, memory, conditions, path)
                     continue
                 for other in range(len(arrays)):
                     found = arrays[other]
@@ -164,6 +187,20 @@ class Kinship:
             seen |= further
             queue += further
         return end in seen
+
+
+def _any_of(ways: Sequence[Conditions | None]) -> Conditions | None:
+    """Conditions that hold where those of one way do: as many ways as there are paths through the
+    branches before are one condition.
+    """
+    known = [way for way in ways if way is not None]
+    if len(known) < len(ways) or len(ways) == 1:
+        return ways[0] if len(ways) == 1 else None
+    trace = current_trace()
+    tests = [test for test in (all_of(way, trace) for way in known) if test is not None]
+    if len(tests) < len(ways):
+        return ()
+    return ((core.wrap(functools.reduce(or_, tests)), True),)
 
 
 def element(items: Sequence[Any], place: Tracer) -> Tracer:

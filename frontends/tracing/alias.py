@@ -69,12 +69,18 @@ class Alias:
     def choose(self, trace: Trace, then: Value, otherwise: Value) -> Value:
         """One of two values, the first where the conditions hold."""
         assert self.conditions is not None
-        test: Value | None = None
-        for condition, expected in self.conditions:
-            value = trace.read(condition)
-            value = value if expected else not_(value)
-            test = value if test is None else and_(test, value)
+        test = all_of(self.conditions, trace)
         return then if test is None else select(test, then, otherwise)
+
+
+def all_of(conditions: Conditions, trace: Trace) -> Value | None:
+    """Whether all conditions are as given; None if there are none."""
+    test: Value | None = None
+    for condition, expected in conditions:
+        value = trace.read(condition)
+        value = value if expected else not_(value)
+        test = value if test is None else and_(test, value)
+    return test
 
 
 @contextmanager

@@ -72,12 +72,15 @@ class Tracer:
     After a branch or loop it may depend on values which array of before this one is: those are its
     `aliases`. It follows writes to them and writes through to them where they are the same. If it
     is not known where, a write to one is a doubt about the other, which can not be read any more.
+    One that is `covered` is one of its aliases in any case, so that nothing need be known of it
+    itself: what would be an alias of it is one of those.
     """
 
     __slots__ = (
         "region_trace",
         "weak",
         "aliases",
+        "covered",
         "doubt",
         "followers",
         "forked",
@@ -108,6 +111,7 @@ class Tracer:
         self._version: int = 0 if self._root is None else self._root._version
         self._owner = owner
         self.aliases: list[Alias] | None = None
+        self.covered = False
         self.doubt: Location | bool = False
         self.forked = False
         self.followers: list[ref[Tracer]] = []
@@ -240,6 +244,7 @@ class Tracer:
                 continue
             if not memory._is_followed_by_others(self):
                 self.aliases.remove(alias)
+                self.covered = False
         return [(alias, alias.memory) for alias in self.aliases]
 
     def _is_followed_by_others(self, than: Tracer) -> bool:

@@ -97,3 +97,32 @@ def test_places_of_any_integer_dtype_pick_an_array(dtype: str) -> None:
     for place in np.arange(2, dtype=dtype):
         for one, other in zip(f(X, place), function(X, place), strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def swaps(number: int) -> Any:
+    def f(x: Any, b: Any) -> Any:
+        y, z = x * 1.0, x * 2.0
+        first = y
+        for i in range(number):
+            if b[i] > 0:
+                y, z = z, y
+        y[0] = 7.0
+        return y, z, first
+
+    return f
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 8])
+def test_names_that_are_swapped_again_and_again(number: int) -> None:
+    rng = np.random.default_rng(0)
+    compiled = wf.jit(swaps(number), backend="reference")
+    for _ in range(6):
+        given = np.arange(3.0), rng.normal(size=8)
+        for made, expected in zip(compiled(*given), swaps(number)(*given), strict=True):
+            np.testing.assert_array_equal(made, expected)
+
+
+def test_swaps_do_not_double_what_is_known_of_names() -> None:
+    types = wf.spec("f64[3]"), wf.spec("f64[16]")
+    sizes = [len(wf.trace(swaps(number))(*types).ops) for number in (4, 8, 12)]
+    assert sizes[2] - sizes[1] == sizes[1] - sizes[0]
