@@ -15,7 +15,7 @@ from weft.compiler.ir.graph import Value
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import control
 from weft.frontends.flow import variables
-from weft.frontends.flow.identity import drop_ties, same_objects, with_objects
+from weft.frontends.flow.identity import drop_ties, objects_in, same_objects, with_objects
 from weft.frontends.flow.jumps import VALUE, is_internal
 from weft.frontends.flow.kinship import Kinship
 from weft.frontends.flow.parts import (
@@ -133,9 +133,10 @@ class Branching:
             return result
         self._saved.require_known(self._results)
         results = [slot.name for slot in self._results]
+        kept = {id(one) for slot in self._results for one in objects_in(slot.get())}
         for name, container, _ in self._saved.altered():
             is_result = name in results and name in self._names.changed
-            if not is_result or not is_tree(container):
+            if not is_result or not is_tree(container) or id(container) not in kept:
                 raise core.trace_error(
                     f"{name} is changed by one branch of this `if`, whose condition is only known "
                     "when the program runs; collect values in an array and write x[i] = v"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.opdef import Trait
 from weft.compiler.ops import logic
 from weft.frontends.flow.branches import choose
+from weft.frontends.flow.comparisons import compared, holds_traced
 from weft.frontends.flow.parts import is_traced, trace_part, truth
 from weft.frontends.flow.raising import is_of_data
 from weft.frontends.flow.saved import unchanged
@@ -22,16 +22,6 @@ from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import Tracer, current_trace
 
 Later = Callable[[], Any]
-_OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "is": operator.is_,
-    "is not": operator.is_not,
-}
 
 
 def and_(*operands: Later) -> Any:
@@ -103,21 +93,23 @@ def _compare(left: Any, name: str, right: Any) -> Any:
         return not_(_contains(right, left))
     if name in ("is", "is not") and core.python_type(left) is core.python_type(right) is bool:
         name = "==" if name == "is" else "!="  # there is one True
-    return _OPERATORS[name](left, right)
+    return compared(name, left, right)
 
 
 def _contains(container: Any, item: Any) -> Any:
     if isinstance(container, Tracer):
         return core.wrap(core.lift(np.any(container == item)), weak=True)
-    if not is_traced(item):
+    is_sequence = isinstance(container, tuple | list | set | frozenset)
+    if not holds_traced(item) and not (is_sequence and holds_traced(list(container))):
         return item in container
     if isinstance(container, range):
         near = and_(lambda: item >= min(container), lambda: item <= max(container))
         return container and and_(
             lambda: near, lambda: (item - container.start) % container.step == 0
         )
-    if isinstance(container, tuple | list | set | frozenset):
-        return or_(lambda: False, *[functools.partial(operator.eq, item, one) for one in container])
+    if is_sequence:
+        tests = [functools.partial(compared, "==", item, one) for one in container]
+        return or_(lambda: False, *tests)
     return item in container
 
 

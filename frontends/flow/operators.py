@@ -10,6 +10,7 @@ from typing import Any
 from weft.frontends.flow.branches import if_, if_expression
 from weft.frontends.flow.calls import Calls, item, writable
 from weft.frontends.flow.classes import attributes
+from weft.frontends.flow.comparisons import compared
 from weft.frontends.flow.logic import and_, compare, not_, or_, tested
 from weft.frontends.flow.loops import for_, while_
 from weft.frontends.flow.raising import handled, not_refused, percent, raised
@@ -22,6 +23,7 @@ def operators(convert: Callable[[Any], Any]) -> SimpleNamespace:
         call=Calls(convert).call,
         attribute=attributes(convert),
         compare=compare,
+        compared=compared,
         for_=for_,
         handled=handled,
         if_=if_,

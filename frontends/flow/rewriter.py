@@ -368,6 +368,10 @@ class _Rewriter(ast.NodeTransformer):
         if is_plain and isinstance(node.ops[0], ast.Is | ast.IsNot):
             operands = (node.left, node.comparators[0])
             is_plain = any(isinstance(o, ast.Constant) and o.value in (None, ...) for o in operands)
+        if is_plain and not isinstance(node.ops[0], ast.Is | ast.IsNot):
+            self.generic_visit(node)
+            name = ast.Constant(_COMPARISONS[type(node.ops[0])])
+            return _at(_call("compared", name, node.left, node.comparators[0]), node)
         if is_plain or names.has_walrus(node):
             return self._unmoved(node)
         parts: list[ast.expr] = [self.visit(node.left)]

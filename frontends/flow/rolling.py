@@ -7,7 +7,8 @@ starts as 0 may turn out to be f32.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from weft.compiler.ir.identity import RegionHashes
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops import control
 from weft.compiler.ops.arithmetic import add
-from weft.frontends.flow import growing, variables
+from weft.frontends.flow import containers, growing, variables
 from weft.frontends.flow.branches import zeros_like
 from weft.frontends.flow.growing import EARLIER, Item, depends_on_earlier
 from weft.frontends.flow.identity import forgetting_ties, objects_in, tie_arrays, with_objects
@@ -29,6 +30,7 @@ from weft.frontends.flow.parts import (
     TracedPart,
     add_written,
     adopt_arrays,
+    conversion_state,
     is_written_in_place,
     note_undefined,
     resume,
@@ -75,10 +77,12 @@ class RolledLoop:
         kept = [p for p in assigned if not is_written_in_place(p, p.get(), names)]
         self._carried: list[Slot] = [slot for slot in kept if slot.name in live]
         self._temporary = [slot for slot in kept if slot.name not in live]
-        self._saved = Saved(assigned, scope.variables([*names.read, *names.changed]), scope.parts)
+        self._read = scope.variables([*names.read, *names.changed])
+        self._saved = Saved(assigned, self._read, scope.parts)
         self._entry: list[Any] = []
         self._states: list[State] = []
         self._parameters: list[Tracer | None] = []
+        self._renewed: list[containers.Renewed] = []
         self._kept: dict[int, bool] = {}
         self._writes: set[int] = set()
         self._given: dict[str, list[Any]] = {}
@@ -228,6 +232,15 @@ class RolledLoop:
                 self._sharing = Sharing.of(self._entry_arrays())
         raise core.trace_error("the types of variables in this loop do not settle")
 
+    @contextmanager
+    def _in_step(self) -> Iterator[None]:
+        state = conversion_state()
+        state.steps += 1
+        try:
+            yield
+        finally:
+            state.steps -= 1
+
     def _step(
         self, run: Callable[[Any, Any], None], rows: Sequence[ArrayType], with_number: bool
     ) -> TracedStep:
@@ -240,8 +253,9 @@ class RolledLoop:
 
         def part() -> list[Any]:
             self._agree()
-            with growing.measured() as lengths:
+            with growing.measured() as lengths, self._in_step():
                 run(given, number)
+            containers.require_own(self._renewed, self._carried, self._entry, self._read)
             added = self._appended(grown)
             for name, container in grown:
                 if id(container) in lengths:
@@ -259,7 +273,7 @@ class RolledLoop:
         """Give the carried variables parameters of a region as values; those of arrays that are
         written to are returned.
         """
-        self._parameters = []
+        self._parameters, self._renewed = [], []
         for slot, state, entry in zip(self._carried, self._states, self._entry, strict=True):
             if not isinstance(state, Taken):
                 slot.set(UNDEFINED)
@@ -274,6 +288,7 @@ class RolledLoop:
             self._given[slot.name] = objects_in(slot.get())
             if len(before) == len(self._given[slot.name]):
                 tie_arrays(slot.get(), before)
+            self._renewed += containers.renewed(slot, before)
         for parameter in self._parameters:
             if parameter is not None:
                 parameter.forked = not parameter.type.shape
@@ -319,7 +334,8 @@ class RolledLoop:
 
         def tested() -> None:
             self._agree()
-            made.append(goes_on(number))
+            with self._in_step():
+                made.append(goes_on(number))
 
         try:
             trace_part(tested, (), self._written, trace, entering)

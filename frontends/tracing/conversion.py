@@ -35,7 +35,8 @@ class Conversion:
     is as it is; `left` has what is known of that, by their code; `made` are functions and what they
     were converted to, by identity; `measured` are the lists, by identity, whose length was asked
     for; `raising` is the exception that was raised last where a traced condition decides, and
-    `has_failing` says that the program may raise one; `handlers` give the kinds that an `except`
+    `has_failing` says that the program may raise one; `steps` is how
+    many loops of the program this is a step of; `handlers` give the kinds that an `except`
     around catches.
     """
 
@@ -51,6 +52,7 @@ class Conversion:
     measured: list[int] = field(default_factory=list)
     raising: Any = None
     has_failing: bool = False
+    steps: int = 0
     handlers: list[Callable[[], Any]] = field(default_factory=list)
 
 
