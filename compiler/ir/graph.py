@@ -9,17 +9,20 @@ region can be hashed, compiled or differentiated on its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Symbol
+from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.types import ArrayType, type_of
 
 FORMAT_VERSION: Final = 1
+
+Number: TypeAlias = bool | int | float | complex
 
 
 class Value:
@@ -60,7 +63,9 @@ class Result(Value):
 class Constant(Value):
     """An array known now; it belongs to no op or region, and may be used in any."""
 
-    __slots__ = ("array", "location", "_digest")
+    __slots__ = ("array", "location", "_digest", "_uniform")
+
+    _uniform: Number | None
 
     def __init__(
         self, array: np.ndarray[Any, Any] | np.generic, location: Location | None = None
@@ -89,8 +94,36 @@ class Constant(Value):
             ).digest()
         return self._digest
 
+    @property
+    def uniform(self) -> Number | None:
+        """The number that all elements are, found once; None if there is no such."""
+        try:
+            return self._uniform
+        except AttributeError:
+            self._uniform = _uniform(self.array, self.type.dtype)
+            return self._uniform
+
     def __repr__(self) -> str:
         return f"<constant {self.type}>"
+
+
+def _uniform(array: np.ndarray[Any, Any], dtype: DType) -> Number | None:
+    if not array.size or (array.size > 1 and not _is_uniform(array)):
+        return None
+    element = array.flat[0]
+    if dtype.is_float:
+        return float(element)
+    if dtype.is_complex:
+        return complex(element)
+    return bool(element) if dtype.is_bool else int(element)
+
+
+def _is_uniform(array: np.ndarray[Any, Any]) -> bool:
+    first, last = array.flat[0], array.flat[-1]
+    if first.tobytes() != last.tobytes():
+        return False  # most arrays end here, before their bytes are compared
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
+    return bool((flat == flat[0]).all())
 
 
 def _may_change(array: np.ndarray[Any, Any]) -> bool:

@@ -23,11 +23,12 @@ here; symbolic ones when a program is called, before it takes memory (`lower/llv
 class ArrayType:
     """An immutable dtype and shape, printed as `f32[n, 784]`."""
 
-    __slots__ = ("dtype", "shape", "_hash")
+    __slots__ = ("dtype", "shape", "rank", "_hash")
 
     def __init__(self, dtype: DType, shape: Iterable[Size] = ()) -> None:
         self.dtype: Final = dtype
         self.shape: Final[Shape] = tuple(shape)
+        self.rank: Final = len(self.shape)
         total = dtype.itemsize
         for size in self.shape:
             if type(size) is int and size:
@@ -39,10 +40,6 @@ class ArrayType:
     def __reduce__(self) -> tuple[Any, ...]:
         """Without the hash, which is another one in another process."""
         return ArrayType, (self.dtype, self.shape)
-
-    @property
-    def rank(self) -> int:
-        return len(self.shape)
 
     @property
     def size(self) -> Size:

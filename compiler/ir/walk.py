@@ -82,7 +82,10 @@ def live_ops(
         if needed.isdisjoint(op.results) and not (effects and has_effect(op)):
             continue
         live.append(op)
-        needed.update(op.operands if reads is None or not op.regions else reads(op, needed))
+        if reads is None or not op.regions:
+            needed.update(op.operands)
+        else:
+            needed.update(reads(op, needed))
     live.reverse()
     return live
 

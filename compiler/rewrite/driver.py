@@ -9,10 +9,9 @@ from typing import Final
 
 from weft.compiler.ir.edit import edit
 from weft.compiler.ir.errors import VerifyError
-from weft.compiler.ir.graph import Graph, Op, Result, Value
+from weft.compiler.ir.graph import Constant, Graph, Number, Op, Region, Result, Value
 from weft.compiler.ir.opdef import OpDef
-from weft.compiler.ir.walk import walk
-from weft.compiler.rewrite.pattern import Maker, maker_of, may_match
+from weft.compiler.rewrite.pattern import Known, Maker, literals, maker_of
 from weft.compiler.rewrite.rule import Rule
 
 MOST_SWEEPS: Final = 100
@@ -30,7 +29,12 @@ def apply_rules(graph: Graph, rules: Sequence[Rule], fired: Counter[str] | None 
     settled: set[Op] = set()
 
     def visit(op: Op) -> Sequence[Value] | None:
-        return None if op in settled else _visit(op, index, counts, settled)
+        if op in settled:
+            return None
+        if not index.rules(op):
+            settled.add(op)
+            return None
+        return _visit(op, index, counts, settled)
 
     for _ in range(MOST_SWEEPS):
         changed = edit(graph, visit, index.by_root)
@@ -38,10 +42,15 @@ def apply_rules(graph: Graph, rules: Sequence[Rule], fired: Counter[str] | None 
             return graph
         graph = changed
         # What is left was tried on its final operands, but for what rules emitted on the way.
-        if all(op in settled for op in walk(graph) if op.definition in index.by_root):
+        if all(_is_settled(region, index, settled) for region in graph.regions()):
             return graph
     names = ", ".join(name for name, _ in counts.most_common(5))
     raise VerifyError(f"rules still fire after {MOST_SWEEPS} sweeps, most of all {names}")
+
+
+def _is_settled(region: Region, index: _Index, settled: set[Op]) -> bool:
+    """Whether no rule fires on any op of a region."""
+    return all([op in settled or op.definition not in index.by_root for op in region.ops])
 
 
 class _Index:
@@ -49,25 +58,35 @@ class _Index:
     patterns for an op, few fit what its operands are at first sight.
     """
 
-    __slots__ = ("by_root", "_fitting")
+    __slots__ = ("by_root", "_literals", "_fitting")
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.by_root: dict[OpDef, list[Rule]] = {}
-        self._fitting: dict[tuple[Maker, ...], list[Rule]] = {}
+        self._literals: set[Number] = set()
+        self._fitting: dict[tuple[Maker, ...], list[Rule]] = {}  # by the op and the makers
         for rule in rules:
+            if rule.pattern is not None:
+                self._literals |= literals(rule.pattern)
             for root in rule.roots:
                 self.by_root.setdefault(root, []).append(rule)
 
     def rules(self, op: Op) -> list[Rule]:
         """Those that may fire, in order."""
-        makers = tuple([maker_of(operand) for operand in op.operands])
-        key = (op.definition, *makers)
+        key = (op.definition, *map(self._maker, op.operands))
         fitting = self._fitting.get(key)
         if fitting is None:
             known = self.by_root.get(op.definition, ())
-            fitting = [r for r in known if r.pattern is None or may_match(r.pattern, makers)]
+            fitting = [rule for rule in known if rule.may_fire(key[1:])]
             self._fitting[key] = fitting
         return fitting
+
+    def _maker(self, value: Value) -> Maker:
+        """What makes a value; most numbers are none that a pattern names."""
+        if isinstance(value, Constant) and not value.type.rank:
+            number = value.uniform
+            if number == number and number not in self._literals:  # NaN is compared by the pattern
+                return Known.NUMBER
+        return maker_of(value)
 
 
 @functools.lru_cache(maxsize=64)

@@ -9,20 +9,16 @@ not.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-
 from weft.compiler.ir.ambient import InForce, active
-from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import VerifyError
-from weft.compiler.ir.graph import Constant, Op, Region, Result, Value
+from weft.compiler.ir.graph import Constant, Number, Op, Region, Result, Value
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ops import shape
 
-Number: TypeAlias = bool | int | float | complex
 Bindings: TypeAlias = dict[str, Value]
 Predicate: TypeAlias = Callable[[Any], bool]
 T = TypeVar("T")
@@ -179,9 +175,7 @@ def may_match(pattern: Application, makers: tuple[Maker, ...]) -> bool:
 def _may_fit(pattern: Pattern, maker: Maker) -> bool:
     """A look at one level, which most candidates fail, before the search."""
     if isinstance(pattern, Application):
-        if maker is Known.STRETCHED:
-            return pattern.definition is shape.broadcast
-        return maker is pattern.definition
+        return is_made_by(maker, pattern.definition)
     if isinstance(pattern, Literal):
         return maker is Known.CONSTANT or maker is Known.STRETCHED
     return True
@@ -190,7 +184,8 @@ def _may_fit(pattern: Pattern, maker: Maker) -> bool:
 class Known(Enum):
     """What a value that may be a literal is made by."""
 
-    CONSTANT = "no op: it is a constant"
+    NUMBER = "no op: it is a constant of rank 0, but none that a pattern names"
+    CONSTANT = "no op: it is another constant"
     STRETCHED = "a broadcast of a constant"
 
 
@@ -206,6 +201,11 @@ def maker_of(value: Value) -> Maker:
             return Known.STRETCHED
         return op.definition
     return Known.CONSTANT if isinstance(value, Constant) else None
+
+
+def is_made_by(maker: Maker, definition: OpDef) -> bool:
+    """Whether an op of this kind makes the value."""
+    return maker is definition or (maker is Known.STRETCHED and definition is shape.broadcast)
 
 
 def _push(patterns: Sequence[Pattern], values: Sequence[Value], rest: Pending) -> Pending:
@@ -260,38 +260,28 @@ def uniform_value(value: Value) -> Number | None:
     """
     if isinstance(value, Result) and value.op.definition is shape.broadcast:
         value = value.op.operands[0]
-    if not isinstance(value, Constant) or not value.array.size:
-        return None
-    array = value.array
-    if array.size > 1 and not _is_uniform(array):
-        return None
-    return _number(array.flat[0], value.type.dtype)
-
-
-def _number(element: Any, dtype: DType) -> Number:
-    if dtype.is_float:
-        return float(element)
-    if dtype.is_complex:
-        return complex(element)
-    return bool(element) if dtype.is_bool else int(element)
-
-
-def _is_uniform(array: np.ndarray[Any, Any]) -> bool:
-    first, last = array.flat[0], array.flat[-1]
-    if first.tobytes() != last.tobytes():
-        return False  # most arrays end here, before their bytes are compared
-    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
-    return bool((flat == flat[0]).all())
+    return value.uniform if isinstance(value, Constant) else None
 
 
 def placeholders(pattern: Pattern) -> list[Placeholder]:
     """The placeholders of a pattern, each once, in order."""
     by_name: dict[str, Placeholder] = {}
+    for node in _leaves(pattern):
+        if isinstance(node, Placeholder):
+            by_name.setdefault(node.name, node)
+    return list(by_name.values())
+
+
+def literals(pattern: Pattern) -> set[Number]:
+    """The numbers that a pattern names."""
+    return {node.value for node in _leaves(pattern) if isinstance(node, Literal)}
+
+
+def _leaves(pattern: Pattern) -> Iterator[Pattern]:
     stack = [pattern]
     while stack:
         node = stack.pop()
-        if isinstance(node, Placeholder):
-            by_name.setdefault(node.name, node)
-        elif isinstance(node, Application):
+        if isinstance(node, Application):
             stack.extend(reversed(node.operands))
-    return list(by_name.values())
+        else:
+            yield node

@@ -16,7 +16,14 @@ from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ops import helpers
 from weft.compiler.record import record
-from weft.compiler.rewrite.pattern import Application, PatternBuilder, Placeholder, match
+from weft.compiler.rewrite.pattern import (
+    Application,
+    Maker,
+    PatternBuilder,
+    Placeholder,
+    match,
+    may_match,
+)
 
 
 class Exactness(Enum):
@@ -68,11 +75,14 @@ Proof: TypeAlias = Exhaustive | Identity | Examples
 
 # (the op on the values as they are) -> what stands for its one result, or None.
 Apply = Callable[[Op], "Value | None"]
+Fits = Callable[[tuple[Maker, ...]], bool]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Rule:
-    """A named rewrite of ops of certain kinds."""
+    """A named rewrite of ops of certain kinds. One without a pattern may say by `fits` by what
+    operands are made wherever it fires.
+    """
 
     name: str
     roots: tuple[OpDef, ...]
@@ -80,6 +90,13 @@ class Rule:
     exactness: Exactness
     proof: Proof | None  # None: a user's own, who vouches for it
     pattern: Application | None = None
+    fits: Fits | None = None
+
+    def may_fire(self, makers: tuple[Maker, ...]) -> bool:
+        """Whether it may fire where the operands are made so."""
+        if self.pattern is not None:
+            return may_match(self.pattern, makers)
+        return self.fits is None or self.fits(makers)
 
     def __call__(self, op: Op) -> Value | None:
         """What stands for the op's result, stretched to its shape; None if the rule says nothing

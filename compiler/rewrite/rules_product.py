@@ -15,8 +15,8 @@ from weft.compiler.ops import TABLE, helpers
 from weft.compiler.ops.contraction import dot_general
 from weft.compiler.ops.reduction import reduce_max, reduce_sum
 from weft.compiler.ops.shape import transpose
-from weft.compiler.rewrite.rule import Apply, Exactness, Examples, Rule, example
-from weft.compiler.rewrite.rules_shape import made_by, rule_of_form
+from weft.compiler.rewrite.rule import Apply, Exactness, Examples, Fits, Rule, example
+from weft.compiler.rewrite.rules_shape import made_by, one_made_by, rule_of_form
 
 REDUCTIONS: Final = tuple(
     [op for op in TABLE.values() if op.is_reduction and "axes" in op.attributes]
@@ -54,6 +54,8 @@ def _sort_axes(op: Op) -> Value | None:
 
 def _sorted_contraction(op: Op) -> Value | None:
     """Contracted axes in the order of lhs, and no needless dtype."""
+    if op.attributes["dtype"] is None and len(op.attributes["lhs_contract"]) < 2:
+        return None  # nearly all are in order
     attributes = dict(op.attributes)
     pairs = sorted(zip(attributes["lhs_contract"], attributes["rhs_contract"], strict=True))
     attributes["lhs_contract"] = tuple([left for left, _ in pairs])
@@ -118,10 +120,12 @@ def _transposed_product(op: Op) -> Value | None:
 # --- the rules ----------------------------------------------------------------------------------
 
 
-def _sum_rule(name: str, roots: Sequence[OpDef], apply: Apply, *cases: object) -> Rule:
+def _sum_rule(
+    name: str, roots: Sequence[OpDef], apply: Apply, *cases: object, fits: Fits | None = None
+) -> Rule:
     """Of products and reductions, whose order of summation is no part of their meaning."""
     proof = Examples(tuple(cases))  # type: ignore[arg-type]  # each made by `example`
-    return Rule(name, tuple(roots), apply, Exactness.STABLE, proof)
+    return Rule(name, tuple(roots), apply, Exactness.STABLE, proof, fits=fits)
 
 
 def _contracted(x: Value, y: Value, left: Sequence[int], right: Sequence[int]) -> Value:
@@ -147,6 +151,7 @@ RULES: Final[tuple[Rule, ...]] = (
             "f32[2, 3, 4, 5]",
             lambda x: reduce_max(transpose(x, permutation=(2, 0, 3, 1)), axes=(1,)),
         ),
+        fits=one_made_by(transpose),
     ),
     _sum_rule(
         "axes in order",
@@ -184,6 +189,7 @@ RULES: Final[tuple[Rule, ...]] = (
             "f32[4, 3, 5]",
             lambda x, y: _contracted(x, transpose(y, permutation=(2, 1, 0)), (1,), (1,)),
         ),
+        fits=one_made_by(transpose),
     ),
     _sum_rule(
         "transpose of product",
@@ -202,5 +208,6 @@ RULES: Final[tuple[Rule, ...]] = (
                 permutation=(0, 2, 3, 1),
             ),
         ),
+        fits=one_made_by(dot_general),
     ),
 )

@@ -29,8 +29,8 @@ from weft.compiler.ops.shape import (
     transpose,
 )
 from weft.compiler.ops.special import exp
-from weft.compiler.rewrite.pattern import uniform_value
-from weft.compiler.rewrite.rule import Apply, Exactness, Examples, Rule, example
+from weft.compiler.rewrite.pattern import Known, Maker, is_made_by, uniform_value
+from weft.compiler.rewrite.rule import Apply, Exactness, Examples, Fits, Rule, example
 
 COMMUTATIVE: Final = tuple([op for op in TABLE.values() if op.is_commutative])
 ELEMENTWISE: Final = tuple([op for op in TABLE.values() if op.is_elementwise and not op.is_marker])
@@ -41,6 +41,11 @@ def made_by(value: Value, definition: OpDef) -> Op | None:
     if isinstance(value, Result) and value.op.definition is definition:
         return value.op
     return None
+
+
+def one_made_by(*definitions: OpDef) -> Fits:
+    """Whether one of these ops makes one of the operands."""
+    return lambda makers: any(is_made_by(m, each) for m in makers for each in definitions)
 
 
 # --- numbers ------------------------------------------------------------------------------------
@@ -56,6 +61,11 @@ def _constant_right(op: Op) -> Value | None:
 def _is_known(value: Value) -> bool:
     stretched = made_by(value, broadcast)
     return isinstance(value if stretched is None else stretched.operands[0], Constant)
+
+
+def _is_backwards(makers: tuple[Maker, ...]) -> bool:
+    """The same, as far as the makers tell."""
+    return isinstance(makers[0], Known) and not isinstance(makers[1], Known)
 
 
 def _scalar_behind(value: Value) -> Value | None:
@@ -81,6 +91,10 @@ def _unstretch_operands(op: Op) -> Value | None:
     ]
     unstretched = op.definition(*operands, **op.attributes)
     return helpers.stretch(unstretched, op.results[0].type.shape)
+
+
+def _has_stretched(makers: tuple[Maker, ...]) -> bool:
+    return one_made_by(broadcast)(makers) or Known.CONSTANT in makers
 
 
 # --- views --------------------------------------------------------------------------------------
@@ -278,9 +292,11 @@ def _known_window(op: Op) -> Value | None:
     return slice_(x, starts=places, limits=limits, strides=[1] * len(places))
 
 
-def rule_of_form(name: str, roots: Sequence[OpDef], apply: Apply, *cases: object) -> Rule:
+def rule_of_form(
+    name: str, roots: Sequence[OpDef], apply: Apply, *cases: object, fits: Fits | None = None
+) -> Rule:
     proof = Examples(tuple(cases))  # type: ignore[arg-type]  # each made by `example`
-    return Rule(name, tuple(roots), apply, Exactness.EXACT, proof)
+    return Rule(name, tuple(roots), apply, Exactness.EXACT, proof, fits=fits)
 
 
 def _stretched(x: Value, *shape: int) -> Value:
@@ -345,12 +361,14 @@ RULES: Final[tuple[Rule, ...]] = (
         example("f16[2]", lambda x: cast(cast(x, dtype=f32), dtype=bf16)),
         example("i16[2]", lambda x: cast(cast(x, dtype=f64), dtype=bf16)),
         example("u8[2]", lambda x: cast(cast(x, dtype=f32), dtype=f16)),
+        fits=one_made_by(cast),
     ),
     rule_of_form(
         "constant to the right",
         COMMUTATIVE,
         _constant_right,
         example("f32[2]", lambda x: add(helpers.number(2, x), x)),
+        fits=_is_backwards,
     ),
     rule_of_form(
         "stretched number",
@@ -360,12 +378,14 @@ RULES: Final[tuple[Rule, ...]] = (
         example("f32[]", "f32[]", lambda x, y: mul(_stretched(x, 2), _stretched(y, 2))),
         example("f32[]", lambda x: exp(_stretched(x, 2, 3))),
         example("f32[]", lambda x: exp(_stretched(x, 0))),
+        fits=_has_stretched,
     ),
     rule_of_form(
         "reshape of reshape",
         (reshape,),
         reshape_of_reshape,
         example("f32[2, 6]", lambda x: reshape(reshape(x, shape=(3, 4)), shape=(12,))),
+        fits=one_made_by(reshape),
     ),
     rule_of_form(
         "transpose of transpose",
@@ -375,6 +395,7 @@ RULES: Final[tuple[Rule, ...]] = (
             "f32[2, 3, 4]",
             lambda x: transpose(transpose(x, permutation=(1, 2, 0)), permutation=(1, 0, 2)),
         ),
+        fits=one_made_by(transpose),
     ),
     rule_of_form(
         "transpose of axes of size 1",
@@ -390,6 +411,7 @@ RULES: Final[tuple[Rule, ...]] = (
             "f32[2, 3]",
             lambda x: transpose(broadcast(x, shape=(2, 4, 3), dims=(0, 2)), permutation=(2, 1, 0)),
         ),
+        fits=one_made_by(broadcast),
     ),
     rule_of_form(
         "broadcast of broadcast",
@@ -401,6 +423,7 @@ RULES: Final[tuple[Rule, ...]] = (
                 broadcast(x, shape=(2, 3, 1), dims=(0, 2)), shape=(2, 4, 3, 5), dims=(0, 2, 3)
             ),
         ),
+        fits=one_made_by(broadcast),
     ),
     rule_of_form(
         "broadcast of reshape",
@@ -411,6 +434,7 @@ RULES: Final[tuple[Rule, ...]] = (
             "f32[1, 2]",
             lambda x: broadcast(reshape(x, shape=(1, 1, 2)), shape=(3, 4, 2), dims=(0, 1, 2)),
         ),
+        fits=one_made_by(reshape),
     ),
     rule_of_form(
         "broadcast that inserts",
@@ -425,6 +449,7 @@ RULES: Final[tuple[Rule, ...]] = (
         example("f32[20]", lambda x: _sliced(_sliced(x, 1, 19, 1), 2, 9, 3)),
         example("f32[20]", lambda x: _sliced(_sliced(x, 1, 20, 3), 1, 6, 2)),
         example("f32[20]", lambda x: _sliced(_sliced(x, 1, 20, 3), 2, 2, 2)),
+        fits=one_made_by(slice_),
     ),
     rule_of_form(
         "reverse of reverse",
@@ -432,6 +457,7 @@ RULES: Final[tuple[Rule, ...]] = (
         _reverse_of_reverse,
         example("f32[2, 3]", lambda x: reverse(reverse(x, axes=(0, 1)), axes=(1,))),
         example("f32[2, 3]", lambda x: reverse(reverse(x, axes=(1,)), axes=(1,))),
+        fits=one_made_by(reverse),
     ),
     rule_of_form(
         "concatenate of one",

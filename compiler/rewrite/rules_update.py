@@ -14,6 +14,7 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.build import constant
 from weft.compiler.ir.dtypes import f32, i64
 from weft.compiler.ir.graph import Op, Value
+from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ops import helpers
 from weft.compiler.ops.arithmetic import add
 from weft.compiler.ops.indexing import scatter
@@ -27,7 +28,7 @@ from weft.compiler.ops.shape import (
 )
 from weft.compiler.rewrite.pattern import uniform_value
 from weft.compiler.rewrite.rule import Exactness, Examples, Rule, example
-from weft.compiler.rewrite.rules_shape import made_by
+from weft.compiler.rewrite.rules_shape import made_by, one_made_by
 
 
 def _on_either_side(join: Callable[[Value, Value], Value | None]) -> Callable[[Op], Value | None]:
@@ -130,24 +131,27 @@ def _rule(
     name: str,
     join: Callable[[Value, Value], Value | None],
     part: Callable[[Value, Value], Value],
+    maker: OpDef,
 ) -> Rule:
     types = ("f32[4, 3]", "f32[3]")
     cases = (
         example(*types, lambda x, u: add(x, part(x, u))),
         example(*types, lambda x, u: add(part(x, u), x)),
     )
-    return Rule(name, (add,), _on_either_side(join), Exactness.STABLE, Examples(cases))
+    proof, fits = Examples(cases), one_made_by(maker)
+    return Rule(name, (add,), _on_either_side(join), Exactness.STABLE, proof, fits=fits)
 
 
 RULES: Final[tuple[Rule, ...]] = (
-    _rule("sum with scattered", _scattered, _row),
-    _rule("sum with scattered in a window", _padded, _padded_row),
-    _rule("sum with a window", _put, _window),
+    _rule("sum with scattered", _scattered, _row, scatter),
+    _rule("sum with scattered in a window", _padded, _padded_row, pad),
+    _rule("sum with a window", _put, _window, dynamic_update_slice),
     Rule(
         "sum with a window of zeros",
         (add,),
         _on_either_side(_filled),
         Exactness.STABLE,
         Examples((example("f32[4, 3]", "f32[3]", _zeroed_and_filled),)),
+        fits=one_made_by(pad),
     ),
 )

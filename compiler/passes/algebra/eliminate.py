@@ -35,7 +35,9 @@ def eliminate_common_ops(graph: Graph, fired: Counter[str] | None = None) -> Gra
 
         def earlier(op: Op) -> Sequence[Value] | None:
             """The results of an equal op that came before, if one did."""
-            if (op.definition.has_effect and has_effect(op)) or regions.stay(op):
+            if op.definition.has_effect and has_effect(op):
+                return None
+            if op.regions and regions.stay(op):
                 return None
             first = known.setdefault(_key(op, regions), op)
             if first is op:
@@ -80,7 +82,7 @@ def _key(op: Op, regions: _Regions) -> Hashable:
         (value.type, value.digest) if isinstance(value, Constant) else value
         for value in op.operands
     ]
-    if op.definition.is_commutative:
-        operands[:2] = sorted(operands[:2], key=hash)
-    attributes = tuple(op.attributes.values())
-    return op.definition, tuple(operands), attributes, regions.hashes(op)
+    if op.definition.is_commutative and hash(operands[0]) > hash(operands[1]):
+        operands[:2] = operands[1], operands[0]
+    attributes = (*op.attributes.values(),)
+    return op.definition, (*operands,), attributes, regions.hashes(op) if op.regions else ()
