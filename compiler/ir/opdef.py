@@ -44,6 +44,8 @@ _TRAITS = {
     "is_view": Trait.VIEW,
     "is_reduction": Trait.REDUCTION,
     "is_marker": Trait.MARKER,
+    "is_host": Trait.HOST,
+    "is_call": Trait.CALL,
     "has_effect": Trait.EFFECT,
 }
 
@@ -116,9 +118,14 @@ class OpDef:
     is_view: bool = field(init=False)
     is_reduction: bool = field(init=False)
     is_marker: bool = field(init=False)
+    is_host: bool = field(init=False)
+    is_call: bool = field(init=False)
     has_effect: bool = field(init=False)
+    has_map: bool = field(init=False)  # elements of the results are expressions of the operands'
 
     def __post_init__(self) -> None:
+        has_map = self.index_map is not None or Trait.ELEMENTWISE in self.traits
+        object.__setattr__(self, "has_map", has_map)
         for name, trait in _TRAITS.items():
             object.__setattr__(self, name, trait in self.traits)
 

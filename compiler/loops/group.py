@@ -14,7 +14,6 @@ from weft.compiler.ir.index.affine import Loop, Place
 from weft.compiler.ir.index.expression import Computed as Computed
 from weft.compiler.ir.index.expression import Reduction as Reduction
 from weft.compiler.ir.index.expression import Ref
-from weft.compiler.ir.opdef import Trait
 from weft.compiler.record import record
 
 
@@ -84,7 +83,7 @@ def needs_row_major(node: Node) -> bool:
     """Whether a node takes its operands in row-major order only: control flow, the host."""
     if not isinstance(node, OpaqueNode):
         return False
-    return bool(node.op.regions) or Trait.HOST in node.op.definition.traits
+    return bool(node.op.regions) or node.op.definition.is_host
 
 
 def targets_of(node: Node) -> Sequence[Value]:

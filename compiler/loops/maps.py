@@ -10,22 +10,18 @@ from typing import Final
 from weft.compiler.ir.graph import Op, Result, Value
 from weft.compiler.ir.index.affine import Place
 from weft.compiler.ir.index.expression import Apply, Expression, Quotient, Ref
-from weft.compiler.ir.opdef import Trait
 
 ANYWHERE: Final = Place(())
 
 
 def has_map(op: Op) -> bool:
     """Whether elements of the op's results are expressions of elements of its operands."""
-    definition = op.definition
-    if definition.index_map is not None or Trait.ELEMENTWISE in definition.traits:
-        return True
-    return _reduces_nothing(op)
+    return op.definition.has_map or _reduces_nothing(op)
 
 
 def _reduces_nothing(op: Op) -> bool:
     """Whether a reduction over no axes stands here: it is its operand."""
-    return Trait.REDUCTION in op.definition.traits and op.attributes.get("axes") == ()
+    return op.definition.is_reduction and op.attributes.get("axes") == ()
 
 
 def expression(op: Op, number: int, place: Place) -> Expression:
@@ -35,7 +31,9 @@ def expression(op: Op, number: int, place: Place) -> Expression:
         return index_map(op, number, place)
     if _reduces_nothing(op):
         return Ref(op.operands[0], place)
-    return Apply(op, number, tuple([_stretched(operand, place) for operand in op.operands]))
+    # Rank 0 stretches.
+    refs = [Ref(operand, place if operand.type.rank else ANYWHERE) for operand in op.operands]
+    return Apply(op, number, tuple(refs))
 
 
 def divides(op: Op, place: Place) -> bool:
@@ -44,11 +42,6 @@ def divides(op: Op, place: Place) -> bool:
     assert isinstance(read, Ref)
     extras = [extra for index in read.place.indices for _, extra in index.extras]
     return any(isinstance(extra, Quotient) for extra in extras)
-
-
-def _stretched(operand: Value, place: Place) -> Ref:
-    """An operand of an elementwise op: rank 0 stretches."""
-    return Ref(operand, place if operand.type.rank else ANYWHERE)
 
 
 def is_view(op: Op) -> bool:

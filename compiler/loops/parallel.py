@@ -13,7 +13,6 @@ from typing import Final
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Op, Region
-from weft.compiler.ir.opdef import Trait
 from weft.compiler.ir.walk import has_effect
 from weft.compiler.loops import maps
 from weft.compiler.loops.costs import own_cost
@@ -75,7 +74,7 @@ def _cost(op: Op) -> float:
     if op.definition.consumers is not None:
         *_, terms = op.definition.consumers.rows(op)
         return LIMITS.call + elements * _count(terms) * LIMITS.multiply_add
-    if Trait.REDUCTION in op.definition.traits:
+    if op.definition.is_reduction:
         return _count(op.operands[0].type.size) * LIMITS.addition
     if maps.has_map(op):
         return elements * own_cost(op) * LIMITS.addition
@@ -96,7 +95,7 @@ def _calls_host(op: Op) -> bool:
     while stack:
         region = stack.pop()
         for inner in region.ops:
-            if Trait.HOST in inner.definition.traits or has_effect(inner):
+            if inner.definition.is_host or has_effect(inner):
                 return True
             stack.extend(inner.regions)
     return False

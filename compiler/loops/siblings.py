@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from weft.compiler.ir.graph import Result, Value
 from weft.compiler.ir.index.affine import Loop
-from weft.compiler.ir.index.expression import Ref
+from weft.compiler.ir.index.expression import Computed, Ref
 from weft.compiler.ir.index.references import references
 from weft.compiler.ir.types import Shape
 from weft.compiler.loops import maps
@@ -21,12 +22,15 @@ from weft.compiler.loops.group import FusionGroup
 
 MOST_SEARCHED: Final = 64  # values that are looked at to find what two reductions share
 MOST_CANDIDATES: Final = 64  # groups that a reduction is compared with
+NOTHING: Final[Mapping[Ref, Computed]] = MappingProxyType({})
 
 Kind: TypeAlias = "tuple[Shape, Shape]"  # the sizes of kept and of reduced loops
 
 
-def made_of(refs: Iterable[Ref]) -> set[Ref]:
-    """What values at places are computed from, the first that are found."""
+def made_of(refs: Iterable[Ref], entries: Mapping[Ref, Computed] = NOTHING) -> set[Ref]:
+    """What values at places are computed from, the first that are found; `entries` are the
+    expressions of some of them.
+    """
     seen: set[Ref] = set()
     queue = deque(refs)
     while queue and len(seen) < MOST_SEARCHED:
@@ -35,8 +39,9 @@ def made_of(refs: Iterable[Ref]) -> set[Ref]:
             continue
         seen.add(ref)
         value = ref.value
-        if isinstance(value, Result) and maps.has_map(value.op) and value.type.rank:
-            queue.extend(references(maps.expression(value.op, value.index, ref.place)))
+        if isinstance(value, Result) and value.type.rank and maps.has_map(value.op):
+            computed = entries.get(ref) or maps.expression(value.op, value.index, ref.place)
+            queue.extend(references(computed))
     return seen
 
 
@@ -83,6 +88,8 @@ class ReductionIndex:
         """The groups that may share costly work with a reduction of `body` over these loops, of
         very many the latest, in the order they were added.
         """
+        if not self.is_costly(body.value):
+            return []  # nor is what it is made of
         self._refresh(kind)
         groups: dict[FusionGroup, None] = {}
         for signature in self._costly(made_of([body]), loops):
@@ -96,11 +103,12 @@ class ReductionIndex:
     def shares(self, body: Ref, group: FusionGroup) -> bool:
         """Whether a candidate wants something costly that a value is made of, at the same place."""
         wanted = self._wanted[group]
-        return any(ref in wanted for ref in made_of([body]) if self.is_costly(ref.value))
+        refs = made_of([body], group.entries)
+        return any(ref in wanted for ref in refs if self.is_costly(ref.value))
 
     def _refresh(self, kind: Kind) -> None:
         for group in self._stale.pop(kind, {}):
-            self._wanted[group] = made_of(reversed(group.wanted))
+            self._wanted[group] = made_of(reversed(group.wanted), group.entries)
             loops = (*(group.outer or ()), *group.reduce_loops.get(kind[1], ()))
             signatures = self._costly(self._wanted[group], loops)
             for signature in self._signatures[group] - signatures:

@@ -20,7 +20,6 @@ from weft.compiler.ir.edit import (
 )
 from weft.compiler.ir.empty import empty_results
 from weft.compiler.ir.graph import Graph, Op, Region, Value
-from weft.compiler.ir.opdef import Trait
 from weft.compiler.loops.fuse_bias_gradient import Rule, fuse_bias_gradients
 from weft.compiler.loops.inline_products import inline_outer_product, narrow_product
 from weft.compiler.loops.prepack_weights import prepack_weights
@@ -88,10 +87,10 @@ def without_calls(graph: Graph) -> Graph:
     """The graph with called regions in the place of their calls, recomputed ones too."""
 
     def rule(op: Op, rewriter: Rewriter) -> Sequence[Value] | None:
-        if Trait.CALL not in op.definition.traits:
+        if not op.definition.is_call:
             return None
         return inline_here(op.regions[0], [rewriter.value(v) for v in op.operands])
 
-    while any(Trait.CALL in op.definition.traits for r in graph.regions() for op in r.ops):
+    while any(op.definition.is_call for r in graph.regions() for op in r.ops):
         graph = rebuild(graph, rule)
     return graph

@@ -14,7 +14,6 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.errors import LoweringError, WeftError
 from weft.compiler.ir.graph import Graph, Op
-from weft.compiler.ir.opdef import Trait
 from weft.compiler.ir.stages import LOWERING, stage
 from weft.compiler.loops.pipeline import LoopReport, lower_to_loops
 from weft.compiler.loops.program import LoopProgram
@@ -136,7 +135,7 @@ def _native(program: LoopProgram, code: ProgramCode, objects: Sequence[bytes]) -
 
 
 def _has_loops(graph: Graph) -> bool:
-    return any(op.regions or Trait.HOST in op.definition.traits for op in graph.ops)
+    return any(op.regions or op.definition.is_host for op in graph.ops)
 
 
 def _symbolic(number: int, kinds: Strides) -> tuple[Size, ...]:

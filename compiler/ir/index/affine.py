@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Size
@@ -205,20 +205,50 @@ class Guard:
     high: Size
 
 
-class Place(NamedTuple):
-    """An index per axis, and the guards under which it lies inside the array."""
+class Place:
+    """An index per axis, and the guards under which it lies inside the array; compared by value."""
 
-    indices: tuple[Index, ...]
-    guards: tuple[Guard, ...] = ()
+    __slots__ = ("indices", "guards", "_hash", "_loops", "_has_extras")
+
+    def __init__(self, indices: tuple[Index, ...], guards: tuple[Guard, ...] = ()) -> None:
+        self.indices: Final = indices
+        self.guards: Final = guards
+        self._hash = hash((indices, guards))
+        self._loops: frozenset[Loop] | None = None
+        self._has_extras: bool | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Place)
+            and self._hash == other._hash
+            and self.indices == other.indices
+            and self.guards == other.guards
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def loops(self) -> frozenset[Loop]:
-        loops: set[Loop] = set()
-        for index in self.indices:
-            loops |= index.loops
-        for guard in self.guards:
-            loops |= guard.index.loops
-        return frozenset(loops)
+        if self._loops is None:
+            loops: set[Loop] = set()
+            for index in self.indices:
+                loops |= index.loops
+            for guard in self.guards:
+                loops |= guard.index.loops
+            self._loops = frozenset(loops)
+        return self._loops
+
+    @property
+    def has_extras(self) -> bool:
+        """Whether something is read to find out where it is."""
+        if self._has_extras is None:
+            guarded = [guard.index for guard in self.guards]
+            self._has_extras = any([index.extras for index in (*self.indices, *guarded)])
+        return self._has_extras
+
+    def __repr__(self) -> str:
+        return f"Place({self.indices!r}, {self.guards!r})"
 
     def at(self, indices: Iterable[Index]) -> Place:
         """Other indices under the same guards."""

@@ -22,32 +22,18 @@ from weft.compiler.ir.index.affine import Guard, Index, Loop, Place
 class Ref:
     """A value at a place: another entry of the kernel."""
 
-    __slots__ = ("value", "place", "_loops", "_hash", "_has_extras")
+    __slots__ = ("value", "place", "_hash")
 
     def __init__(self, value: Value, place: Place) -> None:
         self.value: Final = value
         self.place: Final = place
-        self._loops: frozenset[Loop] | None = None
-        self._hash: int | None = None
-        self._has_extras: bool | None = None
+        self._hash = hash((value, place))
 
     @property
     def loops(self) -> frozenset[Loop]:
-        if self._loops is None:
-            self._loops = self.place.loops
-        return self._loops
-
-    @property
-    def has_extras(self) -> bool:
-        """Whether something is read to find out where the value is read."""
-        if self._has_extras is None:
-            guarded = [guard.index for guard in self.place.guards]
-            self._has_extras = any([index.extras for index in (*self.place.indices, *guarded)])
-        return self._has_extras
+        return self.place.loops
 
     def __hash__(self) -> int:
-        if self._hash is None:
-            self._hash = hash((id(self.value), self.place))
         return self._hash
 
     def __eq__(self, other: object) -> bool:

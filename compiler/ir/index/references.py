@@ -31,7 +31,7 @@ def references(computed: Computed) -> Iterable[Ref]:
     else:
         return _search(start)
     for ref in operands:
-        if ref.has_extras:
+        if ref.place.has_extras:
             return _search(start)
     return operands
 

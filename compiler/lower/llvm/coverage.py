@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from weft.compiler.ir.graph import Op
-from weft.compiler.ir.opdef import Trait
 from weft.compiler.loops import maps
 from weft.compiler.lower.llvm import routines, scalar
 from weft.compiler.lower.llvm.program import control
@@ -15,9 +14,9 @@ def has_code(op: Op) -> bool:
     definition = op.definition
     if definition.index_map is not None or definition.combiner or definition.memory.writes:
         return True
-    if Trait.ELEMENTWISE in definition.traits:
+    if definition.is_elementwise:
         return _has_scalar(op)
-    if Trait.CALL in definition.traits or maps.has_map(op):
+    if definition.is_call or maps.has_map(op):
         return True
     return op.name in control.CONTROL or routines.has_routine(op.name)
 

@@ -259,10 +259,9 @@ def has_host_calls(graph: Graph) -> bool:
     """Whether it calls Python functions, which a graph knows by name only. Exceptions that it
     raises are known by their text, unless the user's class cannot be found by its name.
     """
-    from weft.compiler.ir.opdef import Trait
     from weft.compiler.ir.walk import walk
 
-    calls = [op for op in walk(graph) if Trait.HOST in op.definition.traits]
+    calls = [op for op in walk(graph) if op.definition.is_host]
     return any(op.name != "fail" or op.attributes["made_by"].function is not None for op in calls)
 
 
