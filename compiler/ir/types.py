@@ -23,7 +23,7 @@ here; symbolic ones when a program is called, before it takes memory (`lower/llv
 class ArrayType:
     """An immutable dtype and shape, printed as `f32[n, 784]`."""
 
-    __slots__ = ("dtype", "shape", "rank", "_hash")
+    __slots__ = ("dtype", "shape", "rank", "_hash", "_size")
 
     def __init__(self, dtype: DType, shape: Iterable[Size] = ()) -> None:
         self.dtype: Final = dtype
@@ -36,6 +36,7 @@ class ArrayType:
         if total > LARGEST_BYTES:
             raise ShapeError(f"{self} has more than 2**63 - 1 bytes, so it cannot be indexed")
         self._hash = hash((dtype.name, self.shape))
+        self._size: Size | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Without the hash, which is another one in another process."""
@@ -44,7 +45,9 @@ class ArrayType:
     @property
     def size(self) -> Size:
         """The number of elements."""
-        return dims.product(self.shape)
+        if self._size is None:
+            self._size = dims.product(self.shape)
+        return self._size
 
     @property
     def is_static(self) -> bool:

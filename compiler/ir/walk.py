@@ -99,10 +99,12 @@ def topological_order(
     """Nodes, each after its sources; of those that can come next, the one with the least priority,
     and of equal ones the one that `sources` names first.
     """
-    waiting = {node: len(set(needed)) for node, needed in sources.items()}
+    waiting: dict[Node, int] = {}
     readers: dict[Node, list[Node]] = {}
     for node, needed in sources.items():
-        for source in set(needed):
+        distinct = dict.fromkeys(needed)
+        waiting[node] = len(distinct)
+        for source in distinct:
             readers.setdefault(source, []).append(node)
     numbers = {node: number for number, node in enumerate(sources)}
     ready = [(priority(node), numbers[node], node) for node in sources if not waiting[node]]

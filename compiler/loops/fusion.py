@@ -4,10 +4,11 @@ were not fused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 from weft.compiler.ir.graph import Op, Region, Value
+from weft.compiler.ir.index.affine import Loop
 from weft.compiler.ir.index.expression import Ref
 from weft.compiler.ir.index.references import references
 from weft.compiler.loops.group import (
@@ -26,7 +27,8 @@ class Fusion:
     """The nodes of a region, from last to first, and what was decided on the way.
 
     `homes` gives the node that writes an array; `aliases` the values that are the same array as
-    another; `strided` the parameters that are not row-major; `position` numbers the ops.
+    another; `strided` the parameters that are not row-major; `position` numbers the ops. What
+    `row_fusion.rows_of` found is kept in `row_loops`.
     """
 
     region: Region
@@ -36,6 +38,7 @@ class Fusion:
     aliases: dict[Value, Value] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
     position: dict[Op, int] = field(default_factory=dict)
+    row_loops: dict[Hashable, tuple[Loop, ...] | None] = field(default_factory=dict)
     _reads: dict[Node, list[Value]] = field(default_factory=dict)
 
     def resolve(self, value: Value) -> Value:
@@ -56,9 +59,10 @@ class Fusion:
 
     def reads(self, node: Node) -> list[Value]:
         """The values that a node takes from outside of itself; asked for often, found once."""
-        if node not in self._reads:
-            self._reads[node] = list(_reads(node))
-        return self._reads[node]
+        known = self._reads.get(node)
+        if known is None:
+            known = self._reads[node] = list(_reads(node))
+        return known
 
     def sources(self, node: Node) -> Iterator[Node]:
         """The nodes that make what a node reads."""

@@ -46,23 +46,28 @@ class _Waits:
         self.first = {node: _last_position(node, fusion.position) for node in self.nodes}
         self.readers: dict[Node, dict[Node, None]] = {node: {} for node in self.nodes}
         self.sources: dict[Node, dict[Node, None]] = {node: {} for node in self.nodes}
-        for node in self.nodes:
-            for source in fusion.sources(node):
-                if source is not node:
-                    self._after(source, node)
-        self._keep_effects_in_order()
-        results = {fusion.resolve(result) for result in fusion.region.results}
-        self.made: dict[Node, dict[Value, int]] = {node: {} for node in self.nodes}
-        for value, node in fusion.homes.items():
-            if value not in results and node in self.made:
-                self.made[node][value] = _bytes(value)
-        self.read: dict[Node, list[Value]] = {
-            node: [fusion.resolve(value) for value in fusion.reads(node)] for node in self.nodes
+        resolve, home_of = fusion.resolve, fusion.homes.get
+        self.read: dict[Node, dict[Value, None]] = {
+            node: dict.fromkeys([resolve(value) for value in fusion.reads(node)])
+            for node in self.nodes
         }
         self.value_readers: dict[Value, list[Node]] = {}
-        for node in self.nodes:
-            for value in dict.fromkeys(self.read[node]):
+        for node, values in self.read.items():
+            for value in values:
                 self.value_readers.setdefault(value, []).append(node)
+                source = home_of(value)
+                if source is not None and source is not node:
+                    self._after(source, node)
+        self._keep_effects_in_order()
+        results = {resolve(result) for result in fusion.region.results}
+        self.sizes: dict[Value, int] = {}  # of what is not a result
+        self.makers: dict[Value, Node] = {}
+        self.written = dict.fromkeys(self.nodes, 0)  # bytes, by node
+        for value, node in fusion.homes.items():
+            if value not in results and node in self.written:
+                self.makers[value] = node
+                self.sizes[value] = size = _bytes(value)
+                self.written[node] += size
         self._read_before_updates(fusion)
 
     def _after(self, source: Node, node: Node) -> None:
@@ -111,11 +116,10 @@ class _Waits:
 
     def by_memory(self) -> list[Node]:
         """Of the nodes that are ready, the one that frees the most and writes the least."""
-        sizes = {value: size for results in self.made.values() for value, size in results.items()}
+        sizes, read, written = self.sizes, self.read, self.written
 
         def growth(node: Node, left: Mapping[Value, int]) -> int:
-            freed = sum(sizes.get(v, 0) for v in set(self.read[node]) if left[v] == 1)
-            return sum(self.made[node].values()) - freed
+            return written[node] - sum([sizes.get(v, 0) for v in read[node] if left[v] == 1])
 
         return self._by_urgency(growth, sizes)
 
@@ -146,7 +150,7 @@ class _Waits:
             if node in done:
                 continue
             done[node] = None
-            for value in dict.fromkeys(self.read[node]):
+            for value in self.read[node]:
                 left[value] -= 1
                 if left[value] == 1 and value in watched:
                     last = next(r for r in self.value_readers[value] if r not in done)
@@ -160,17 +164,17 @@ class _Waits:
 
     def peak(self, nodes: Sequence[Node]) -> int:
         """The most bytes alive at once."""
-        sizes = {value: size for results in self.made.values() for value, size in results.items()}
-        last = {value: index for index, node in enumerate(nodes) for value in self.read[node]}
-        ends: dict[int, list[Value]] = {}
-        for value, index in last.items():
-            ends.setdefault(index, []).append(value)
+        last: dict[Value, Node] = {}
+        for node in nodes:
+            last.update(dict.fromkeys(self.read[node], node))
+        freed = dict.fromkeys(nodes, 0)
+        for value, size in self.sizes.items():
+            freed[last.get(value) or self.makers[value]] += size
         live = most = 0
-        for index, node in enumerate(nodes):
-            live += sum(self.made[node].values())
+        for node in nodes:
+            live += self.written[node]
             most = max(most, live)
-            unread = sum(size for value, size in self.made[node].items() if value not in last)
-            live -= unread + sum(sizes.get(value, 0) for value in ends.get(index, ()))
+            live -= freed[node]
         return most
 
 

@@ -72,8 +72,18 @@ def rows_of(
     fusion: Fusion, rows: Size, made: Sequence[Value], group: FusionGroup
 ) -> tuple[Loop, ...] | None:
     """The outer loops of a group that go through `rows` rows, in order, if all that it reads of
-    what is computed row by row lies in the current row.
+    what is computed row by row lies in the current row. Asked for when nodes are paired, and again
+    when kernels are built.
     """
+    key = group, rows, *made
+    if key not in fusion.row_loops:
+        fusion.row_loops[key] = _rows_of(fusion, rows, made, group)
+    return fusion.row_loops[key]
+
+
+def _rows_of(
+    fusion: Fusion, rows: Size, made: Sequence[Value], group: FusionGroup
+) -> tuple[Loop, ...] | None:
     outer = group.outer if group.outer is not None else group.loops
     chosen = _prefix(outer, rows)
     if chosen is None or group.in_order or group.is_piece:

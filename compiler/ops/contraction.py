@@ -6,6 +6,7 @@ here, never copies.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -21,7 +22,7 @@ from weft.compiler.ir.graph import Op, Value
 from weft.compiler.ir.lowering import Consumers
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.rules import Maybe
-from weft.compiler.ir.types import ArrayType
+from weft.compiler.ir.types import ArrayType, Shape
 from weft.compiler.ops import conversion, helpers
 from weft.compiler.ops.common import drop_axes, require_axes, require_equal, same_dtype
 from weft.compiler.ops.precision import Array, widen
@@ -187,8 +188,12 @@ def _batched_product(
 
 def matrix_shape(op: Op) -> tuple[Size, Size, Size]:
     """Rows (of all matrices of a batch), columns and terms of a product."""
-    lhs, shape = op.operands[0].type.shape, op.results[0].type.shape
-    contract = op.attributes["lhs_contract"]
+    shapes = op.operands[0].type.shape, op.results[0].type.shape
+    return _matrix_shape(*shapes, op.attributes["lhs_contract"])
+
+
+@functools.lru_cache(maxsize=1024)
+def _matrix_shape(lhs: Shape, shape: Shape, contract: Axes) -> tuple[Size, Size, Size]:
     rank = len(lhs) - len(contract)
     terms = dims.product(lhs[axis] for axis in contract)
     return dims.product(shape[:rank]), dims.product(shape[rank:]), terms

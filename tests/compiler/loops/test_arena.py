@@ -12,6 +12,7 @@ from weft.compiler.ir.reader import parse_type
 from weft.compiler.loops.arena import Buffer, assign_offsets
 
 VALUE = Parameter(parse_type("f64[1]"))
+LIVES_OF_MANY = st.integers(0, 30), st.integers(0, 30)
 LIVES = st.tuples(st.integers(0, 400), st.integers(0, 12), st.integers(0, 12))
 
 
@@ -39,6 +40,15 @@ def best_fit(items: list[Buffer]) -> int:
 
 @given(st.lists(LIVES, max_size=30))
 def test_best_fit_is_that_of_a_plain_search(lives: list[tuple[int, int, int]]) -> None:
+    fast, plain = buffers(lives), buffers(lives)
+    assert assign_offsets(fast) == best_fit(plain)
+    assert [b.offset for b in fast] == [b.offset for b in plain]
+
+
+@given(st.lists(st.tuples(st.sampled_from([400, 390, 64]), *LIVES_OF_MANY), max_size=60))
+def test_buffers_of_few_sizes_are_those_of_a_plain_search(
+    lives: list[tuple[int, int, int]],
+) -> None:
     fast, plain = buffers(lives), buffers(lives)
     assert assign_offsets(fast) == best_fit(plain)
     assert [b.offset for b in fast] == [b.offset for b in plain]

@@ -20,7 +20,6 @@ def greedy(waits: _Waits) -> list[Node]:
     """Of the nodes that can run, always the one that frees the most and makes the least, found by
     looking at all of them; of equal ones the first of the program, then the first that could run.
     """
-    sizes = {value: size for made in waits.made.values() for value, size in made.items()}
     ready: dict[Node, None] = {node: None for node in waits.nodes if not waits.sources[node]}
     done: dict[Node, None] = {}
     while ready:
@@ -30,8 +29,8 @@ def greedy(waits: _Waits) -> list[Node]:
                 left[value] = left.get(value, 0) + (node not in done)
 
         def growth(node: Node, left: dict[Value, int] = left) -> tuple[int, int]:
-            freed = sum(sizes.get(v, 0) for v in set(waits.read[node]) if left[v] == 1)
-            return sum(waits.made[node].values()) - freed, waits.first[node]
+            freed = sum(waits.sizes.get(v, 0) for v in waits.read[node] if left[v] == 1)
+            return waits.written[node] - freed, waits.first[node]
 
         chosen = min(ready, key=growth)
         del ready[chosen]
