@@ -74,7 +74,8 @@ class _Builder:
 
     def __init__(self, kernels: Kernels) -> None:
         self.kernels = kernels
-        self.templates: dict[Hashable, Template] = {}
+        self.forms: dict[Hashable, int] = {}  # signatures are long: they are looked up once
+        self.templates: dict[int, Template] = {}
         self.in_rows: dict[Hashable, tuple[Template, tuple[Loop, ...]]] = {}
 
     def region(self, plan: RegionPlan) -> None:
@@ -98,6 +99,8 @@ class _Builder:
             for group in groups:
                 if isinstance(group, FusionGroup):
                     signed = signature(group, layout_of, plan.fusion.position, _is_literal)
+                    if signed is not None:
+                        signed.form = self.forms.setdefault(signed.key, len(self.forms))
                     signatures[group] = signed
                     kernels.of_group[group] = self._group(signed, group, built)
         for producer, chain in plan.order.consumers.items():
@@ -120,12 +123,12 @@ class _Builder:
         group: FusionGroup,
         built: Callable[[FusionGroup], Kernel],
     ) -> Kernel:
-        template = self.templates.get(signed.key) if signed is not None else None
+        template = self.templates.get(signed.form) if signed is not None else None
         if signed is not None and template is not None:
             return template.on(signed)
         kernel = rebase(collapse(built(group))[0])
         if signed is not None:
-            self.templates[signed.key] = Template.of(kernel, signed)
+            self.templates[signed.form] = Template.of(kernel, signed)
         return kernel
 
     def _rows(
@@ -136,7 +139,7 @@ class _Builder:
         built: Callable[[FusionGroup], Kernel],
     ) -> tuple[Kernel, tuple[Loop, ...]]:
         """The kernel of a group that takes rows, and its loops through these."""
-        key = None if signed is None else (signed.key, tuple([signed.loops[row] for row in rows]))
+        key = None if signed is None else (signed.form, *[signed.loops[row] for row in rows])
         if signed is not None and key in self.in_rows:
             template, loops = self.in_rows[key]
             whole = self.kernels.of_group[group]

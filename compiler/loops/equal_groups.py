@@ -22,13 +22,14 @@ LayoutOf = Callable[[Value, bool], "Layout | None"]
 
 class GroupSignature:
     """What determines a group's kernel but for its arrays and numbers, which are listed in the
-    order in which the group meets them.
+    order in which the group meets them. Whoever compares many numbers their keys: that is `form`.
     """
 
-    __slots__ = ("key", "loops", "values", "storages", "starts", "numbers")
+    __slots__ = ("key", "form", "loops", "values", "storages", "starts", "numbers")
 
     def __init__(self) -> None:
         self.key: Hashable = None
+        self.form = -1
         self.loops: dict[Loop, int] = {}
         self.values: list[Value] = []
         self.storages: list[object] = []
@@ -71,7 +72,7 @@ class _Signer:
         inner = [loop for loops in group.reduce_loops.values() for loop in loops]
         loops = list(dict.fromkeys((*group.loops, *inner)))
         result.loops = number = {loop: n for n, loop in enumerate(loops)}
-        parts, ref_key, entries = self.parts, self._ref, group.entries
+        parts, entries = self.parts, group.entries
         parts += [
             tuple([loop.size for loop in loops]),
             tuple(sorted(number.values(), key=lambda n: loops[n].number)),
@@ -82,12 +83,13 @@ class _Signer:
         ]
         for ref in sorted(entries, key=lambda ref: order[ref.value.op]):  # type: ignore[attr-defined]
             reads, rest = self._computed(entries[ref])
-            parts.append((tuple([ref_key(read) for read in (ref, *reads)]), rest))
+            parts.append((*map(self._ref, (ref, *reads)), rest))
         for store in group.stores:
             place_key, target = self._place(store.place), store.target
             array = self._access(target, store.place, is_written=True)
-            parts.append((ref_key(store.source), array, target.type.dtype, place_key, store.kind))
-        parts.append(tuple([self._arrays(number) for number in range(len(self.accesses))]))
+            source = self._ref(store.source)
+            parts.append((source, array, target.type.dtype, place_key, store.kind))
+        parts += map(self._arrays, range(len(self.accesses)))
         result.key = tuple(parts)
         return result
 
@@ -141,7 +143,8 @@ class _Signer:
             self.accesses.append([])
         start = layout.offset
         for index, stride in zip(place.indices, layout.strides, strict=True):
-            start = start + index.constant * stride
+            if index.constant != 0:
+                start = start + index.constant * stride
         self.accesses[number].append((start, layout.strides, value.type.dtype.itemsize))
         return number
 
