@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 class AttributeKind(ABC):
-    """One kind of attribute value."""
+    """One kind of attribute value. All objects of exactly the type `own` are in their one form."""
+
+    own: type | None = None
 
     @abstractmethod
     def normalise(self, value: Any) -> Any:
@@ -38,6 +40,8 @@ class AttributeKind(ABC):
 
 
 class _Int(AttributeKind):
+    own = int
+
     def normalise(self, value: Any) -> int:
         try:
             return operator.index(value)
@@ -52,6 +56,8 @@ class _Int(AttributeKind):
 
 
 class _Size(AttributeKind):
+    own = int
+
     def normalise(self, value: Any) -> Size:
         return value if isinstance(value, Dim) else INT.normalise(value)
 
@@ -143,7 +149,8 @@ class TupleOf(AttributeKind):
     def normalise(self, value: Any) -> tuple[Any, ...]:
         if not isinstance(value, tuple | list | Iterable):  # asking an abstract class is slow
             raise VerifyError(f"expected a sequence, got {value!r}")
-        return tuple([self.item.normalise(item) for item in value])
+        own, normalise = self.item.own, self.item.normalise
+        return tuple([item if type(item) is own else normalise(item) for item in value])
 
     def format(self, value: tuple[Any, ...]) -> str:
         return f"[{', '.join([self.item.format(item) for item in value])}]"

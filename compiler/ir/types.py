@@ -23,12 +23,13 @@ here; symbolic ones when a program is called, before it takes memory (`lower/llv
 class ArrayType:
     """An immutable dtype and shape, printed as `f32[n, 784]`."""
 
-    __slots__ = ("dtype", "shape", "rank", "_hash", "_size")
+    __slots__ = ("dtype", "shape", "rank", "_hash", "_size", "_text")
 
     def __init__(self, dtype: DType, shape: Iterable[Size] = ()) -> None:
         self.dtype: Final = dtype
         self.shape: Final[Shape] = tuple(shape)
         self.rank: Final = len(self.shape)
+        self._text: str | None = None
         total = dtype.itemsize
         for size in self.shape:
             if type(size) is int and size:
@@ -61,7 +62,9 @@ class ArrayType:
         return ArrayType(dtype, self.shape)
 
     def __str__(self) -> str:
-        return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]"
+        if self._text is None:
+            self._text = f"{self.dtype.name}[{', '.join(map(str, self.shape))}]"
+        return self._text
 
     __repr__ = __str__
 

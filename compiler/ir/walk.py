@@ -16,12 +16,13 @@ def walk(graph: Graph) -> Iterator[Op]:
     """Every op of the graph and its nested regions, an op before the ops in its regions."""
     stack: list[Iterator[Op]] = [iter(graph.ops)]
     while stack:
-        op = next(stack[-1], None)
-        if op is None:
+        for op in stack[-1]:
+            yield op
+            if op.regions:
+                stack.extend([iter(region.ops) for region in reversed(op.regions)])
+                break
+        else:
             stack.pop()
-            continue
-        yield op
-        stack.extend(iter(region.ops) for region in reversed(op.regions))
 
 
 def users(region: Region) -> dict[Value, list[Op]]:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 STUB: Final = "stub"
 POOL: Final = "pool"
 CIRCULAR: Final = ("sin", "cos", "tan")
+_CALLING: Final = frozenset((*CIRCULAR, "dot_general", "convolution"))
 # Multiplications of a product from which it is likely to call shared code.
 LARGE_PRODUCT: Final = 1 << 15
 
@@ -112,9 +113,8 @@ def anticipate(graph: Graph | None = None) -> None:
         _begin(STUB)
         _begin(POOL)
     if graph is not None:
-        for name in dict.fromkeys(
-            name for region in graph.regions() for op in region.ops for name in _calls(op)
-        ):
+        calling = [op for region in graph.regions() for op in region.ops if op.name in _CALLING]
+        for name in dict.fromkeys([name for op in calling for name in _calls(op)]):
             _begin(name)
 
 
@@ -124,8 +124,6 @@ def _calls(op: Op) -> list[str]:
 
     if op.name in CIRCULAR:
         return [MATH]
-    if op.name not in ("dot_general", "convolution"):
-        return []
     from weft.compiler.loops.costs import product_steps
 
     dtype = op.operands[0].type.dtype

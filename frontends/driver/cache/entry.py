@@ -236,7 +236,12 @@ def _graph_digest(graph: Graph, options: tuple[Any, ...]) -> str:
     lines = [graph.content_hash(), graph.name, repr(options)]
     lines += [repr(parameter.name) for parameter in graph.parameters]
     codes: dict[CodeType, str] = {}
-    lines += [_place(op.location, codes) for op in walk(graph)]
+    places: dict[int, str] = {}  # by identity: locations are compared by the text that they print
+    for op in walk(graph):
+        place = places.get(id(op.location))
+        if place is None:
+            place = places[id(op.location)] = _place(op.location, codes)
+        lines.append(place)
     return _digest("\n".join(lines))
 
 
