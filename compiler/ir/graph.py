@@ -225,7 +225,8 @@ class Graph:
         symbols: dict[Symbol, None] = {}
         for parameter in self.parameters:
             for size in parameter.type.shape:
-                symbols.update(dict.fromkeys(sorted(dims.symbols(size), key=str)))
+                if not isinstance(size, int):
+                    symbols.update(dict.fromkeys(sorted(dims.symbols(size), key=str)))
         return tuple(symbols)
 
     @property

@@ -47,7 +47,9 @@ def weights(region: Region) -> dict[Value, int]:
     """The cost of an element of each value if nothing on the way to it were stored."""
     weights: dict[Value, int] = {}
     for op in region.ops:
-        cost = own_cost(op) + sum(weights.get(operand, 0) for operand in op.operands)
+        cost = own_cost(op)
+        for operand in op.operands:
+            cost += weights.get(operand, 0)
         if op.definition.combiner is not None:
             steps = dims.product(reduced_sizes(op))
             cost = cost * steps if isinstance(steps, int) and steps <= LIMITS.unrolled else 0

@@ -179,7 +179,7 @@ class _Fuser:
         """Whether a small part is read from an array that an update changes, and would be read in
         another step of the update or after it: the update could not be in place.
         """
-        for array in map(view_base, op.operands):
+        for array in map(view_base, op.operands) if self._first_update else ():
             first, updates = self._first_update.get(array), self._updates.get(array, ())
             if first is None or len(updates) > LIMITS.updates or not is_small_part(result, array):
                 continue
@@ -276,15 +276,21 @@ class _Fuser:
         group.weight += own_cost(value.op)
         for read in references(computed):
             self._access(read, group)
+        self._siblings.changed(group)
         return ref
 
     def _access(self, ref: Ref, group: FusionGroup) -> None:
         value = ref.value
         if isinstance(value, Constant) and not value.type.rank:
             return
-        self.accesses.setdefault(value, {}).setdefault(group, {})[ref.place] = None
+        groups = self.accesses.get(value)
+        if groups is None:
+            groups = self.accesses[value] = {}
+        places = groups.get(group)
+        if places is None:
+            places = groups[group] = {}
+        places[ref.place] = None
         group.wanted[ref] = None
-        self._siblings.changed(group)
 
     # --- storing ---
 

@@ -65,6 +65,7 @@ class RegionPlan:
     late: set[str] = field(default_factory=set)
     copies: dict[Purpose, Copy] = field(default_factory=dict)
     bytes: Size = 0
+    _operands: dict[Value, Layout] = field(default_factory=dict)
 
     @property
     def temporaries(self) -> list[Buffer]:
@@ -100,8 +101,13 @@ class RegionPlan:
 
     def operand_layout(self, value: Value) -> Layout:
         """Where a routine reads an operand: through all views by strides, also those that others
-        have as arrays, as these may be made later.
+        have as arrays, as these may be made later. Asked once all has its place, and kept.
         """
+        if value not in self._operands:
+            self._operands[value] = self._operand_layout(value)
+        return self._operands[value]
+
+    def _operand_layout(self, value: Value) -> Layout:
         views: list[Op] = []
         base = view_base(value)
         while value is not base:

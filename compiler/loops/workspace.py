@@ -195,7 +195,7 @@ def largest(sizes: Sequence[Size]) -> Size:
     """
     most: Size = 0
     opaque: dict[Size, None] = {}
-    for size in sizes:
+    for size in dict.fromkeys(sizes):
         if measured_symbols(size):
             opaque[size] = None
         else:
