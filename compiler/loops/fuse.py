@@ -283,13 +283,7 @@ class _Fuser:
         value = ref.value
         if isinstance(value, Constant) and not value.type.rank:
             return
-        groups = self.accesses.get(value)
-        if groups is None:
-            groups = self.accesses[value] = {}
-        places = groups.get(group)
-        if places is None:
-            places = groups[group] = {}
-        places[ref.place] = None
+        self.accesses.setdefault(value, {}).setdefault(group, {})[ref.place] = None
         group.wanted[ref] = None
 
     # --- storing ---
