@@ -181,6 +181,7 @@ class Joined:
                 continue
             leaves.append(next(results))
             leaves[-1].weak = all(leaf.weak for leaf in column)
+            core.with_types(leaves[-1], variables.joined_numbers(column))
         ways = [state.objects for state in self.states if state.objects]
         return with_objects(variables.rebuild(self.states[0], leaves), same_objects(ways), ways)
 
@@ -213,7 +214,9 @@ def zeros_like(taken: Taken) -> Taken:
         taken.treedef,
         tuple(
             [
-                leaf if leaf.type is None else VariableLeaf(leaf.type, leaf.weak)
+                leaf
+                if leaf.type is None
+                else VariableLeaf(leaf.type, leaf.weak, numbers=leaf.numbers)
                 for leaf in taken.leaves
             ]
         ),

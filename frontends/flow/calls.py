@@ -361,12 +361,19 @@ def _extreme(plain: Any, is_better: Callable[[Any, Any], Any]) -> Callable[..., 
             better = is_better(item, best)
             if is_traced(better):
                 truth(better, f"what {plain.__name__}() compares")
-                best = BY_NUMPY[np.where](better, item, best)
+                best = _one_of(better, item, best)
             else:
                 best = item if better else best
         return best
 
     return choose
+
+
+def _one_of(test: Any, one: Any, other: Any) -> Tracer:
+    """One of two numbers, by a traced condition."""
+    types, weak = core.number_types(one) | core.number_types(other), core.is_weak(one, other)
+    made = core.lift(BY_NUMPY[np.where](test, one, other))
+    return core.with_types(core.wrap(made, weak=weak), types)
 
 
 def _is_array(value: Any) -> bool:

@@ -212,7 +212,8 @@ def element(items: Sequence[Any], place: Tracer) -> Tracer:
     value = BY_NUMPY[np.stack](items)[place].value
     arrays = [item for item in items if isinstance(item, Tracer) and item.type.shape]
     if not value.type.shape:
-        return core.wrap(value, weak=core.is_weak(*items))
+        types = frozenset[type]().union(*map(core.number_types, items))
+        return core.with_types(core.wrap(value, weak=core.is_weak(*items)), types)
     kinds = dict.fromkeys([core.lift(item).type.dtype for item in items])
     if len(kinds) > 1:
         raise core.trace_error(

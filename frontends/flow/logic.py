@@ -91,9 +91,21 @@ def _compare(left: Any, name: str, right: Any) -> Any:
         return _contains(right, left)
     if name == "not in":
         return not_(_contains(right, left))
+    types = core.number_types(left) | core.number_types(right)
+    if name in ("is", "is not") and {bool, int} <= types and bool in _of_several(left, right):
+        raise core.trace_error(
+            f"`{name}` of this number depends on values, as they decide whether it is a bool; "
+            "write bool(x), or =="
+        )
     if name in ("is", "is not") and core.python_type(left) is core.python_type(right) is bool:
         name = "==" if name == "is" else "!="  # there is one True
     return compared(name, left, right)
+
+
+def _of_several(*operands: Any) -> set[type]:
+    """The types of numbers of which values decide the type."""
+    several = [types for one in operands if len(types := core.number_types(one)) > 1]
+    return set().union(*several)
 
 
 def _contains(container: Any, item: Any) -> Any:

@@ -280,7 +280,7 @@ class RolledLoop:
                 continue
             before = objects_in(entry)
             leaves = [
-                leaf.plain if leaf.type is None else trace.argument(leaf.type, weak=leaf.weak)
+                leaf.plain if leaf.type is None else _parameter(trace, leaf)
                 for leaf in state.leaves
             ]
             self._parameters += [leaf for leaf in leaves if isinstance(leaf, Tracer)]
@@ -385,7 +385,8 @@ class RolledLoop:
         """What carried variables are after the loop: arrays of their own, or those from before."""
         leaves = [leaf for leaf in self._leaves(self._states) if leaf.type is not None]
         made = [
-            core.wrap(value, weak=leaf.weak) for value, leaf in zip(results, leaves, strict=True)
+            core.with_types(core.wrap(value, weak=leaf.weak), leaf.numbers)
+            for value, leaf in zip(results, leaves, strict=True)
         ]
         for array in [*made, *self._entry_arrays()]:
             if array is not None and not array.type.shape:
@@ -549,6 +550,12 @@ class RolledLoop:
             container.extend([item for made in steps for item in made[number]])
 
 
+def _parameter(trace: Trace, leaf: VariableLeaf) -> Tracer:
+    """What a carried variable is at the start of a step."""
+    assert leaf.type is not None
+    return core.with_types(trace.argument(leaf.type, weak=leaf.weak), leaf.numbers)
+
+
 def _step_number(trace: Trace) -> Tracer:
     """The number of a step, as a parameter."""
     number = trace.argument(_NUMBER, weak=True)
@@ -564,13 +571,17 @@ def _adapted_leaf(before: VariableLeaf, after: VariableLeaf) -> VariableLeaf | N
     type = variables.joined_type([VariableLeaf(before.type, before.weak), after])
     if type is None or (not before.weak and type != before.type):
         return None
-    return VariableLeaf(type, before.weak and after.weak)
+    numbers = variables.joined_numbers([before, after])
+    return VariableLeaf(type, before.weak and after.weak, numbers=numbers)
 
 
 def _kind(state: State) -> Any:
     if not isinstance(state, Taken):
         return None
-    leaves = [(leaf.type, leaf.weak, leaf.type is None and leaf.plain) for leaf in state.leaves]
+    leaves = [
+        (leaf.type, leaf.weak, leaf.numbers, leaf.type is None and leaf.plain)
+        for leaf in state.leaves
+    ]
     return state.treedef, leaves
 
 

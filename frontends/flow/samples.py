@@ -31,10 +31,17 @@ def sample(value: Tracer) -> Any:
 
 
 def _answered(value: Tracer, ask: Callable[[Any], Any], what: str) -> Any:
-    """The answer for a sample; refused where an array and a scalar of NumPy differ and an argument
-    may be either.
+    """The answer for a sample; refused where that depends on values, or an array and a scalar of
+    NumPy differ and an argument may be either.
     """
     answer = ask(sample(value))
+    kinds = core.number_types(value)
+    if any(ask(kind(1)) is not answer for kind in kinds):
+        names = " or ".join(sorted(kind.__name__ for kind in kinds))
+        raise core.trace_error(
+            f"{what} of this number depends on values, as they decide whether it is {names}; make "
+            "the numbers of both ways agree, such as 1.0 and 0.5"
+        )
     if _may_be_array(value) and ask(np.asarray(sample(value))) is not answer:
         raise core.trace_error(
             f"{what} of an argument of rank 0 is not known: an array and a scalar of NumPy are "

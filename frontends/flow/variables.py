@@ -21,6 +21,8 @@ from weft.frontends.tracing import core, tree
 from weft.frontends.tracing.arguments import short
 from weft.frontends.tracing.trace import Trace, Tracer, current_trace
 
+NumberTypes: TypeAlias = frozenset[type]
+
 
 @record
 class VariableLeaf:
@@ -29,7 +31,7 @@ class VariableLeaf:
     A Python number is both: it has a type, and a value while it is the same on all ways. What has
     a type only stands for a value that nobody reads, and is zero. `array` is the traced array
     itself, which other names may stand for too; `is_outer` tells that it is one from before the
-    branch or loop.
+    branch or loop. `numbers` are the types that a Python number may have.
     """
 
     type: ArrayType | None
@@ -38,6 +40,7 @@ class VariableLeaf:
     plain: Any = UNDEFINED
     array: Tracer | None = None
     is_outer: bool = False
+    numbers: NumberTypes = frozenset()
 
     @property
     def is_known(self) -> bool:
@@ -100,15 +103,23 @@ def take(value: Any, trace: Trace, moved: Sequence[Tracer] = ()) -> State:
 def _leaf(leaf: Any, trace: Trace, moved: Sequence[Tracer]) -> VariableLeaf:
     if isinstance(leaf, Tracer):
         is_outer = leaf.region_trace is not trace or any(leaf is array for array in moved)
-        return VariableLeaf(leaf.type, leaf.weak, trace.read(leaf), array=leaf, is_outer=is_outer)
+        return VariableLeaf(
+            leaf.type,
+            leaf.weak,
+            trace.read(leaf),
+            array=leaf,
+            is_outer=is_outer,
+            numbers=core.number_types(leaf),
+        )
     if isinstance(leaf, np.ndarray | np.generic) and is_supported(leaf.dtype):
         value = trace.lift(leaf)
         return VariableLeaf(value.type, False, value)
     if isinstance(leaf, bool | int | float | complex):
         value = trace.lift(leaf)
-        return VariableLeaf(value.type, True, None, leaf)
+        return VariableLeaf(value.type, True, None, leaf, numbers=core.number_types(leaf))
     if isinstance(leaf, Dim):
-        return VariableLeaf(trace.lift(leaf).type, True, None, leaf)
+        type = trace.lift(leaf).type
+        return VariableLeaf(type, True, None, leaf, numbers=frozenset((int,)))
     return VariableLeaf(None, plain=leaf)
 
 
@@ -156,6 +167,11 @@ def joined_type(leaves: Sequence[VariableLeaf]) -> ArrayType | None:
     joined = first.with_dtype(core.result_dtype(*stand_ins))
     strong = [leaf.type for leaf in leaves if not leaf.weak]
     return joined if all(type == joined for type in strong) else None
+
+
+def joined_numbers(leaves: Sequence[VariableLeaf]) -> NumberTypes:
+    """The types that a number may have which is one of these."""
+    return NumberTypes().union(*[leaf.numbers for leaf in leaves])
 
 
 def rebuild(taken: Taken, leaves: Sequence[Any]) -> Any:

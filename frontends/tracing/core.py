@@ -127,6 +127,26 @@ def inexact_dtype(dtype: DType) -> DType:
     return dtype if dtype.is_inexact else dtypes.f64
 
 
+def number_types(operand: Any) -> frozenset[type]:
+    """The Python types that a number may have: several, where values decide which of two numbers
+    it is; none if it is no Python number.
+    """
+    kind = python_type(operand)
+    if kind is None:
+        return frozenset()
+    known = None
+    if isinstance(operand, Tracer):
+        known = operand.region_trace.number_types.get(operand._value)
+    return known or frozenset((kind,))
+
+
+def with_types(tracer: Tracer, types: frozenset[type]) -> Tracer:
+    """A new number, of which is noted that it may have one of several types."""
+    if len(types) > 1 and python_type(tracer) is not None:
+        tracer.region_trace.number_types[tracer._value] = types
+    return tracer
+
+
 # --- broadcasting ---------------------------------------------------------------------------------
 
 

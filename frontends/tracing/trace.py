@@ -371,6 +371,7 @@ class Trace(Builder):
         "intervals",
         "is_rounding",
         "made",
+        "number_types",
         "read_arrays",
         "rule",
         "scalars",
@@ -389,6 +390,7 @@ class Trace(Builder):
         self.finished = False
         self.intervals: dict[Value, tuple[int, int]] = {}
         self.is_rounding: bool = parent is not None and parent.is_rounding
+        self.number_types: dict[Value, frozenset[type]] = {}
         self.read_arrays: dict[int, Tracer] = {}
         self.rule: tuple[Any, Sequence[Any], Any] | None = None
         self.scalars: dict[Value, bool] = {}

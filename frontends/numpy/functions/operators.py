@@ -4,9 +4,11 @@ means by them. `True + True` is 2, `1 / 0` an error, and what is made of Python 
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -25,8 +27,10 @@ from weft.frontends.tracing.core import (
     cast,
     is_weak,
     lift,
+    number_types,
     python_type,
     trace_error,
+    with_types,
     wrap,
 )
 from weft.frontends.tracing.intervals import (
@@ -99,6 +103,32 @@ def _compares_long_ints(ufunc: np.ufunc, operands: Sequence[ArrayLike]) -> bool:
 
 
 def _on_numbers(ufunc: np.ufunc, operands: Sequence[ArrayLike], kinds: tuple[type, ...]) -> Any:
+    types = [number_types(operand) for operand in operands]
+    if any(len(several) > 1 for several in types):
+        return _of_several_types(ufunc, operands, kinds, types)
+    return _of_types(ufunc, operands, kinds)
+
+
+def _of_several_types(
+    ufunc: np.ufunc,
+    operands: Sequence[ArrayLike],
+    kinds: tuple[type, ...],
+    types: Sequence[frozenset[type]],
+) -> Any:
+    """On numbers of which values decide the type: computed in the widest, with a note of all that
+    the result may be.
+    """
+    result = _of_types(ufunc, operands, kinds)
+    possible = set()
+    for combination in product(*types):
+        with contextlib.suppress(TypeError):
+            possible.add(_result_type(ufunc, combination))
+    for part in result if isinstance(result, tuple) else (result,):
+        with_types(part, frozenset(possible))
+    return result
+
+
+def _of_types(ufunc: np.ufunc, operands: Sequence[ArrayLike], kinds: tuple[type, ...]) -> Any:
     made = _result_type(ufunc, kinds)
     common = _common_type(kinds, made)
     values = [_lifted(operand, common) for operand in operands]

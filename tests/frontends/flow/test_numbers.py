@@ -178,6 +178,11 @@ REFUSED: list[Row] = [
     ("math.factorial(x), math.remainder(x, 3)", (3,)),
     ("round(x, -1)", (15,)),
     ("chr(x), bin(x), hex(x)", (65,)),
+    ("isinstance(1 if x > 2 else 0.5, int)", (3,)),
+    ("isinstance(x and 0.5, float)", (3,)),
+    ("type(max(x, 2.5) * 2) is int", (3,)),
+    ("isinstance([1, 0.5][x % 2] + 1, float)", (3,)),
+    ("(x > 2 and x) is True", (3,)),
     ("x", (2**63, -(2**63) - 1)),
 ]
 
@@ -223,6 +228,12 @@ BEYOND: list[Row] = [
     ("(-x) ** 0.5", (8.0,)),
     ("x ** x", (-1.5,)),
     ("sum([x, x, x])", (2**62,)),
+]
+# Values decide of which type a number is, but not what is asked.
+MIXED: list[Row] = [
+    ("isinstance(1 if x > 2 else 0.5, (int, float)), isinstance(max(x, 0.5) / 2, float)", (1, 3)),
+    ("1 / max(x, 2.5), max(x, 0.5) // 1, (x > 2 and x) + 1, -max(x, 0.5)", (0, 3)),
+    ("isinstance(max(x, 0.5) > 1, bool), isinstance(max(x, 2), int)", (0, 3)),
 ]
 
 # These raise in Python while the function is traced: what is wrong is known by the types.
@@ -331,6 +342,23 @@ def test_what_no_program_can_compute_raises(expression: str, values: tuple[Any, 
         compiled = wf.jit(function(expression), control_flow=True, backend="reference")
         with pytest.raises(WeftError, match="in Python|Python's ints"):
             compiled(*arguments(x))
+
+
+@pytest.mark.parametrize("expression, values", MIXED)
+def test_numbers_of_which_values_decide_the_type(expression: str, values: tuple[Any, ...]) -> None:
+    for x in values:
+        check(expression, x, "reference")
+
+
+def test_numbers_of_which_steps_decide_the_type() -> None:
+    def total(x: Any, n: int) -> Any:
+        y: Any = 0
+        for _ in range(n):
+            y = y + x
+        return y, isinstance(y, float)
+
+    with pytest.raises(WeftError, match="decide whether it is float or int"):
+        wf.trace(total, control_flow=True)(0.5, 3)
 
 
 def test_indices_and_counters_need_no_checks() -> None:
