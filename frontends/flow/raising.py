@@ -106,7 +106,8 @@ def not_refused(kinds: Callable[[], Any]) -> None:
     error = sys.exc_info()[1]
     if error is None or find_trace() is None or isinstance(error, ShapeError | BoundsError):
         return
-    if type(error).__module__.partition(".")[0] != "weft":
+    is_ours = type(error).__module__.partition(".")[0] == "weft" or is_refused_write(error)
+    if not is_ours:
         return
     named = kinds()
     if not any(issubclass(one, WeftError) for one in (named if type(named) is tuple else (named,))):

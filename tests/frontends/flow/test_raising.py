@@ -258,6 +258,19 @@ def test_what_cannot_be_traced_is_no_exception_of_the_program() -> None:
             y[1] = 7.0
         return y
 
+    held = np.zeros(2, dtype=int)
+
+    def third(x: Any) -> Any:
+        y = x
+        if x > 0:
+            try:
+                held[0] = 1
+            except Exception:
+                y = -1.0
+        return y
+
+    with pytest.raises(wf.TraceError, match="NumPy array from before is written to"):
+        wf.trace(third, control_flow=True)(1.0)
     with pytest.raises(wf.TraceError, match="needs the value of"):
         wf.trace(first, control_flow=True)(1.0, 3)
     assert np.array_equal(wf.jit(second, control_flow=True)(1.0, 3), [1.0, 0.0])
