@@ -50,6 +50,10 @@ class TraceError(WeftError, TypeError):
     """
 
 
+class AmbiguousTruthError(TraceError, ValueError):
+    """The truth of an array with more elements than one, which NumPy does not know either."""
+
+
 class FrozenValueError(TraceError):
     """A value that a trace freezes and that no guard can watch, where `check="strict"` forbids it:
     a draw, a clock, a file.

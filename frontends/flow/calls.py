@@ -7,32 +7,39 @@ from __future__ import annotations
 import builtins
 import functools
 import itertools
+import operator
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from weft.compiler.ir import dtypes
 from weft.compiler.ir.graph import Constant
-from weft.frontends.flow import left, libraries, mathematics
+from weft.compiler.ops import conversion as conversion_ops
+from weft.frontends.flow import left, libraries, mathematics, protocols, text
 from weft.frontends.flow.classes import maker
 from weft.frontends.flow.iteration import Enumerated, TracedRange, Zipped
-from weft.frontends.flow.kinship import element
 from weft.frontends.flow.logic import and_, or_
+from weft.frontends.flow.lookups import get_of, holds_traced
+from weft.frontends.flow.ordering import extreme, ordered
 from weft.frontends.flow.parts import adopted, is_array, is_traced, truth
 from weft.frontends.flow.rounding import rounded
 from weft.frontends.flow.samples import SAMPLED
 from weft.frontends.flow.saved import require_free, require_no_draw
-from weft.frontends.numpy.functions import index_tricks
+from weft.frontends.flow.visiting import broadcast, ndenumerate, ndindex, nditer
+from weft.frontends.numpy.flat import Flat
 from weft.frontends.numpy.functions.mapping import vectorize
 from weft.frontends.numpy.functions.namespace import BY_NUMPY
+from weft.frontends.numpy.known import born, plain
 from weft.frontends.numpy.masked.array import Selected
 from weft.frontends.tracing import core
 from weft.frontends.tracing.conversion import conversion
-from weft.frontends.tracing.trace import Tracer, current_trace, find_trace, located
+from weft.frontends.tracing.trace import Tracer, find_trace, located
 
 _PLAIN: Final = (types.BuiltinFunctionType, types.BuiltinMethodType)
 _ARRAYS: Final = (np.array, np.asarray, np.asanyarray, np.ascontiguousarray)
+_LOGGING: Final = ("debug", "info", "warning", "error", "exception", "critical", "log")
 _FILLED: Final = (np.zeros, np.ones, np.empty, np.full, np.eye, np.identity)
 _FILLED_LIKE: Final = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
 _DEFINED_IN_PYTHON: Final = 1 << 9  # a flag of classes
@@ -50,7 +57,13 @@ class Calls:
 
     def __init__(self, convert: Callable[[Any], Any]) -> None:
         self._convert = convert
-        self._builtins = {**_BUILTINS, **{plain: self._taking(plain) for plain in _TAKING}}
+        self._builtins = {
+            **_BUILTINS,
+            **{plain: self._taking(plain) for plain in _TAKING},
+            builtins.max: extreme(builtins.max, self.call),
+            builtins.min: extreme(builtins.min, self.call),
+            builtins.sorted: ordered(self.call),
+        }
 
     def call(self, function: Any) -> Any:
         """What is called in place of a function."""
@@ -59,7 +72,11 @@ class Calls:
         if function is np.errstate or function is np.seterr:
             return functools.partial(_errors_as, function)
         if isinstance(function, type):
+            if issubclass(function, BaseException):
+                return functools.partial(_exception, self._class(function))
             return self._class(function)
+        if getattr(function, "__module__", None) == "logging" and _is_logging(function):
+            return lambda *args, **kwargs: text.call_later(function, args, kwargs)
         require_no_draw(function)
         if libraries.is_scipys(function):
             return functools.partial(self._call_scipy, function)
@@ -70,6 +87,11 @@ class Calls:
             require_free(getattr(function, "__self__", None))  # send
             if function.__module__ == "math":
                 return functools.partial(mathematics.call, function)
+            owner, name = getattr(function, "__self__", None), function.__name__
+            if isinstance(owner, dict) and name == "get":
+                return functools.partial(get_of, owner)
+            if isinstance(owner, str) and name == "format":
+                return functools.partial(text.format_of, owner)
             return self._builtins.get(function) or self._numpy(function)
         if left.is_numpys(function):
             return self._builtins.get(function) or self._numpy(function)
@@ -123,8 +145,8 @@ class Calls:
         """A builtin that takes a function, which is converted."""
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            args, kwargs = self._callbacks(args, kwargs)
-            return plain(*args, **kwargs)
+            given = [self.call(argument) if callable(argument) else argument for argument in args]
+            return plain(*given, **kwargs)
 
         return run
 
@@ -132,7 +154,7 @@ class Calls:
         if isinstance(function, np.ufunc):
             return function(*args, **kwargs)
         ours = libraries.traced_version(function)
-        if ours is not None and _holds_traced([*args, *kwargs.values()]):
+        if ours is not None and holds_traced([*args, *kwargs.values()]):
             return ours(*args, **kwargs)
         return self._call_library(function, *args, **kwargs)
 
@@ -154,9 +176,15 @@ class Calls:
         values can be written to them.
         """
         given_too, kwargs = self._callbacks(args, kwargs)
-        given = list(given_too)
+        given = [a.elements() if isinstance(a, Flat) else a for a in given_too]
+        own = protocols.without(function)
+        if own is not None:
+            return own(*given, **kwargs)
+        return born(self._call_traced(function, given, kwargs), (given, kwargs))
+
+    def _call_traced(self, function: Any, given: list[Any], kwargs: dict[str, Any]) -> Any:
         if isinstance(function, types.BuiltinFunctionType) or function in BY_NUMPY:
-            wants_ours = function in _ARRAYS and _holds_traced(given[:1])
+            wants_ours = function in _ARRAYS and holds_traced(given[:1])
             wants_ours = wants_ours or (
                 function in _FILLED and _is_inexact(function, given, kwargs)
             )
@@ -172,36 +200,11 @@ class Calls:
 
 def writable(value: Any, *given: Any) -> Any:
     """An array that something traced can be written to: one of NumPy's becomes one of the trace."""
-    if not is_array(value) or not _holds_traced(given):
+    if not is_array(value) or not holds_traced(given):
         return value
     held = [value]
     del value
     return adopted(held.pop(), "")
-
-
-def item(container: Any, key: Any) -> Any:
-    """`container[key]`; arrays and lists of numbers that are known can be asked for a traced
-    place.
-    """
-    if not _holds_traced(key):
-        return container[key]
-    if container is np.c_ or container is np.r_:
-        return (index_tricks.c_ if container is np.c_ else index_tricks.r_)[key]
-    if isinstance(container, np.ndarray):
-        trace = current_trace()
-        value = core.lift(container)
-        return trace.make_tracer(trace, value, owner="a part of a NumPy array")[key]  # type: ignore[index]
-    if isinstance(container, list | tuple) and container and isinstance(key, Tracer):
-        return element(container, key)
-    return container[key]
-
-
-def _holds_traced(value: Any) -> bool:
-    if isinstance(value, slice):
-        return _holds_traced((value.start, value.stop, value.step))
-    if isinstance(value, tuple | list):
-        return any(_holds_traced(part) for part in value)
-    return isinstance(value, Selected) or (isinstance(value, Tracer) and is_traced(value))
 
 
 # --- NumPy ----------------------------------------------------------------------------------------
@@ -209,8 +212,8 @@ def _holds_traced(value: Any) -> bool:
 
 def _call_method(function: Any, *args: Any, **kwargs: Any) -> Any:
     """A method of a NumPy array, which cannot take traced arguments: that of a traced one does."""
-    if not _holds_traced([*args, *kwargs.values()]):
-        return function(*args, **kwargs)
+    if not holds_traced([*args, *kwargs.values()]):
+        return born(function(*plain(args), **plain(kwargs)), (function.__self__, args, kwargs))
     return getattr(core.wrap(core.lift(function.__self__)), function.__name__)(*args, **kwargs)
 
 
@@ -251,6 +254,17 @@ def _is_inexact(function: Any, given: list[Any], kwargs: Mapping[str, Any]) -> b
 
 def _is_inexact_like(prototype: Any, kwargs: Mapping[str, Any]) -> bool:
     return np.dtype(kwargs.get("dtype") or prototype.dtype).kind in "fc"
+
+
+def _exception(kind: Any, *args: Any, **kwargs: Any) -> Any:
+    """An exception, whose message has types in place of traced values."""
+    return kind(*[text.described(arg) for arg in args], **kwargs)
+
+
+def _is_logging(function: Any) -> bool:
+    return function.__name__ in _LOGGING and isinstance(
+        function, types.FunctionType | types.MethodType
+    )
 
 
 def _scalar_type(function: Any) -> Any:
@@ -327,6 +341,28 @@ def _float(*args: Any) -> Any:
     return builtins.float(*args)
 
 
+def _complex(*args: Any, **kwargs: Any) -> Any:
+    parts = [*args, *kwargs.values()]
+    if not any(map(is_traced, parts)):
+        return builtins.complex(*args, **kwargs)
+    given = dict(zip(("real", "imag"), args, strict=False)) | kwargs
+    one, other = [
+        core.wrap(core.cast(mathematics.scalar(given.get(name, 0.0)), dtypes.c128))
+        for name in ("real", "imag")
+    ]
+    real = core.lift(one.real - other.imag)  # type: ignore[attr-defined]
+    imag = core.lift(one.imag + other.real)  # type: ignore[attr-defined]
+    return core.wrap(conversion_ops.complex_(real, imag), weak=True)
+
+
+def _index(number: Any) -> Any:
+    if not is_traced(number):
+        return operator.index(number)
+    if number.type.shape or not (number.type.dtype.is_integer or number.type.dtype.is_bool):
+        raise TypeError(f"{number.type} cannot be interpreted as an integer")
+    return _int(number)
+
+
 def _bool(*args: Any) -> Any:
     if len(args) == 1 and is_traced(args[0]):
         return core.wrap(truth(args[0], "what bool() gets"), weak=True)
@@ -344,36 +380,6 @@ def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
 def _next(iterator: Any, *default: Any) -> Any:
     require_free(iterator)
     return builtins.next(iterator, *default)
-
-
-def _extreme(plain: Any, is_better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    def choose(*args: Any, **kwargs: Any) -> Any:
-        given = args[0] if len(args) == 1 else args
-        if isinstance(given, Selected):
-            return getattr(np, plain.__name__)(given)
-        items = list(given) if not isinstance(given, Tracer) else [given]
-        if kwargs or not any(is_traced(item) for item in items):
-            return plain(*args, **kwargs)
-        if isinstance(given, Tracer):
-            return getattr(np, plain.__name__)(given)
-        best: Any = items[0]
-        for item in items[1:]:
-            better = is_better(item, best)
-            if is_traced(better):
-                truth(better, f"what {plain.__name__}() compares")
-                best = _one_of(better, item, best)
-            else:
-                best = item if better else best
-        return best
-
-    return choose
-
-
-def _one_of(test: Any, one: Any, other: Any) -> Tracer:
-    """One of two numbers, by a traced condition."""
-    types, weak = core.number_types(one) | core.number_types(other), core.is_weak(one, other)
-    made = core.lift(BY_NUMPY[np.where](test, one, other))
-    return core.with_types(core.wrap(made, weak=weak), types)
 
 
 def _is_array(value: Any) -> bool:
@@ -409,21 +415,30 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
 
 _BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
     **SAMPLED,
+    np.broadcast: broadcast,
+    np.ndenumerate: ndenumerate,
+    np.ndindex: ndindex,
+    np.nditer: nditer,
     np.vectorize: vectorize,
+    operator.index: _index,
     builtins.all: _all,
     builtins.any: _any,
+    builtins.ascii: text.text_of(builtins.ascii),
     builtins.bool: _bool,
+    builtins.complex: _complex,
     builtins.enumerate: _enumerate,
     builtins.float: _float,
+    builtins.format: text.text_of(builtins.format),
     builtins.int: _int,
     builtins.len: _len,
-    builtins.max: _extreme(builtins.max, lambda item, best: item > best),
-    builtins.min: _extreme(builtins.min, lambda item, best: item < best),
     builtins.next: _next,
     builtins.pow: _pow,
+    builtins.print: text.printed,
     builtins.range: _range,
+    builtins.repr: text.text_of(builtins.repr),
     builtins.reversed: _reversed,
     builtins.round: rounded,
+    builtins.str: text.text_of(builtins.str),
     builtins.sum: _sum,
     builtins.zip: _zip,
 }

@@ -78,6 +78,30 @@ class Enumerated:
 
 
 @dataclass(frozen=True)
+class Indices:
+    """The places of an array of a shape, in row-major order."""
+
+    shape: tuple[Any, ...]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(np.ndindex(self.shape))
+
+    @property
+    def count(self) -> int | Dim:
+        return dims.product(self.shape)
+
+    def at(self, number: Any) -> tuple[Any, ...]:
+        """The place of a traced number."""
+        place: list[Any] = []
+        left = core.wrap(core.lift(number), weak=True)
+        for axis in reversed(range(len(self.shape))):
+            size: Any = self.shape[axis]
+            place.append(left % size if axis else left)
+            left = left // size
+        return tuple(place[::-1])
+
+
+@dataclass(frozen=True)
 class LoopRequest:
     """An iterable with the user's word on whether it is to be a loop."""
 
@@ -134,6 +158,10 @@ def steps(iterable: Any) -> Steps | None:
         return _selected(iterable)
     if isinstance(iterable, np.ndarray) and iterable.ndim and is_supported(iterable.dtype):
         return _array(core.wrap(core.lift(iterable)))
+    if isinstance(iterable, Indices):
+        count: Any = iterable.count
+        numbers = functools.partial(_numbers, count)
+        return Steps(count, numbers, iterable.at, iterable.at) if iterable.shape else None
     if isinstance(iterable, Enumerated):
         return _together([TracedRange(iterable.start, None, 1), iterable.part])
     if isinstance(iterable, Zipped):

@@ -244,6 +244,7 @@ def _origins(
     array: Tracer,
 ) -> Iterator[tuple[Tracer, Conditions | None, tuple[TracerView, ...]]]:
     """The memories that an array may be (a view of)."""
+    array.become_traced()
     memory, path = array.memory, array.path
     yield memory, (), path
     for alias, other in memory.alive():

@@ -14,6 +14,7 @@ from weft.compiler.ir.opdef import Trait
 from weft.compiler.ops import logic
 from weft.frontends.flow.branches import choose
 from weft.frontends.flow.comparisons import compared, holds_traced
+from weft.frontends.flow.lookups import is_key
 from weft.frontends.flow.parts import is_traced, trace_part, truth
 from weft.frontends.flow.raising import is_of_data
 from weft.frontends.flow.saved import unchanged
@@ -119,6 +120,8 @@ def _contains(container: Any, item: Any) -> Any:
         return container and and_(
             lambda: near, lambda: (item - container.start) % container.step == 0
         )
+    if isinstance(container, dict):
+        return is_key(container, item)
     if is_sequence:
         tests = [functools.partial(compared, "==", item, one) for one in container]
         return or_(lambda: False, *tests)

@@ -18,6 +18,8 @@ from weft.frontends.flow.parts import conditional, conversion_state, is_traced, 
 from weft.frontends.flow.rolling import RolledLoop
 from weft.frontends.flow.saved import Consumed, require_free
 from weft.frontends.flow.scope import Part, ScopeNames, StatementScope
+from weft.frontends.flow.visiting import NDIter, OnlyOnce
+from weft.frontends.numpy.flat import Flat
 from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import OuterWrite, Tracer, user_line
 
@@ -65,6 +67,8 @@ def for_(iterable: Any, body: Part, more: Part | None, names: Any) -> None:
     listed = ScopeNames(*names)
     wish = iterable.is_loop if isinstance(iterable, LoopRequest) else None
     given = iterable.part if isinstance(iterable, LoopRequest) else iterable
+    if isinstance(given, Flat | OnlyOnce | NDIter):
+        given = given.taken()
     made = None if wish is False else steps(given)
     if made is None:
         require_free(given)

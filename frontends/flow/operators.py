@@ -8,12 +8,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from weft.frontends.flow.branches import if_, if_expression
-from weft.frontends.flow.calls import Calls, item, writable
+from weft.frontends.flow.calls import Calls, writable
 from weft.frontends.flow.classes import attributes
 from weft.frontends.flow.comparisons import compared
 from weft.frontends.flow.logic import and_, compare, not_, or_, tested
+from weft.frontends.flow.lookups import item
 from weft.frontends.flow.loops import for_, while_
-from weft.frontends.flow.raising import handled, not_refused, percent, raised
+from weft.frontends.flow.raising import handled, not_refused, raised
+from weft.frontends.flow.text import joined, percent
 
 
 def operators(convert: Callable[[Any], Any]) -> SimpleNamespace:
@@ -29,6 +31,7 @@ def operators(convert: Callable[[Any], Any]) -> SimpleNamespace:
         if_=if_,
         if_expression=if_expression,
         item=item,
+        joined=joined,
         not_=not_,
         not_refused=not_refused,
         or_=or_,

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from weft.compiler.ir.dtypes import is_supported
+from weft.compiler.ir.errors import AmbiguousTruthError
 from weft.compiler.ir.graph import Constant, Region, Value
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.types import ArrayType
@@ -24,7 +25,7 @@ from weft.frontends.flow.variables import State, VariableLeaf
 from weft.frontends.flow.written import moved
 from weft.frontends.tracing import core
 from weft.frontends.tracing.conversion import Conversion, conversion
-from weft.frontends.tracing.trace import OuterWrite, Trace, Tracer, current_trace
+from weft.frontends.tracing.trace import OuterWrite, Trace, Tracer, current_trace, user_line
 
 _SOLE_REFERENCES: Final = 3  # the variable, the parameter here, and that of `getrefcount`
 SPELLING = "x = x.at[...].set(...)"
@@ -33,7 +34,7 @@ Doubt: TypeAlias = "tuple[Tracer, Location | bool]"
 
 def is_traced(value: Any) -> bool:
     """Whether a value is only known when the program runs."""
-    if not isinstance(value, Tracer):
+    if not isinstance(value, Tracer) or value.known is not None:
         return False
     return not isinstance(value.value, Constant) or value.type.size != 1
 
@@ -44,9 +45,10 @@ def truth(value: Any, what: str) -> Value:
         return core.lift(bool(value))
     condition = core.lift(value)
     if condition.type.size != 1:
-        raise core.trace_error(
+        raise AmbiguousTruthError(
             f"{what} is {condition.type}: the truth of an array with more than one element is "
-            "ambiguous; use x.any() or x.all(), or np.where to choose by element"
+            "ambiguous; use x.any() or x.all(), or np.where to choose by element",
+            location=user_line(),
         )
     condition = core.reshape(condition, ())
     if condition.type.dtype.is_bool:
@@ -163,6 +165,7 @@ def written_arrays(slots: Sequence[Slot], names: ScopeNames) -> list[Tracer]:
     for slot in slots:
         value = slot.get()
         if is_written_in_place(slot, value, names):
+            value.become_traced()
             root = value._family()
             if not any(root is other for other in found):
                 found.append(root)

@@ -379,6 +379,19 @@ class _Rewriter(ast.NodeTransformer):
             parts += [ast.Constant(_COMPARISONS[type(operator)]), _later(self.visit(operand))]
         return _at(_call("compare", *parts), node)
 
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+        """An f-string, whose text may only be known when the program runs."""
+        parts: list[ast.expr] = []
+        for part in node.values:
+            if not isinstance(part, ast.FormattedValue):
+                parts.append(part)
+                continue
+            conversion = ast.Constant("" if part.conversion < 0 else chr(part.conversion))
+            spec = part.format_spec and self.visit(part.format_spec)
+            listed = [self.visit(part.value), conversion, spec or ast.Constant("")]
+            parts.append(ast.Tuple(listed, ast.Load()))
+        return _at(_call("joined", *parts), node)
+
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         if not isinstance(node.ctx, ast.Load) or names.has_walrus(node):
             return self._unmoved(node)

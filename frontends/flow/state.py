@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from weft.frontends.flow.scope import UNDEFINED
+from weft.frontends.flow.visiting import NDIter
 
 _LIBRARIES: Final = ("weft", "numpy", "builtins", "functools")
 _IMMUTABLE: Final = (
@@ -268,4 +269,5 @@ _KINDS: Final[tuple[tuple[type, StateKind], ...]] = (
     (collections.deque, StateKind(list, _same_parts, _set_deque)),
     (bytearray, StateKind(bytes, _equal, _set_bytes)),
     (array, StateKind(lambda value: value.tobytes(), _equal, _set_array)),
+    (NDIter, StateKind(lambda value: value.position, _equal, NDIter.move_to)),
 )

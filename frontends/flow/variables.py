@@ -102,6 +102,7 @@ def take(value: Any, trace: Trace, moved: Sequence[Tracer] = ()) -> State:
 
 def _leaf(leaf: Any, trace: Trace, moved: Sequence[Tracer]) -> VariableLeaf:
     if isinstance(leaf, Tracer):
+        leaf.become_traced()
         is_outer = leaf.region_trace is not trace or any(leaf is array for array in moved)
         return VariableLeaf(
             leaf.type,

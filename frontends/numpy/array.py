@@ -7,7 +7,6 @@ protocols) and explains itself where it cannot, because its value is not known y
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
@@ -16,20 +15,21 @@ import numpy as np
 
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.dtypes import dtype as as_dtype
-from weft.compiler.ir.errors import ShapeError, TraceError, WeftError
+from weft.compiler.ir.errors import ShapeError, TraceError
 from weft.compiler.ir.graph import Constant, Value
 from weft.compiler.ir.types import Shape
-from weft.frontends.numpy import views
+from weft.frontends.numpy import python_values, views
 from weft.frontends.numpy.functions import indexing
 from weft.frontends.numpy.functions.axis_ops import as_value
 from weft.frontends.numpy.functions.namespace import BY_NUMPY, GENERALISED, MAIN
 from weft.frontends.numpy.functions.operators import apply_operator, is_list_of_another
 from weft.frontends.numpy.functions.refusals import attribute_refusal, refusal
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc, emitter
-from weft.frontends.numpy.keys import has_ellipsis, is_basic, key_text
+from weft.frontends.numpy.handing_on import call_in_place_of_numpy
+from weft.frontends.numpy.keys import has_ellipsis, is_basic, key_text, with_known
 from weft.frontends.numpy.masked import indexing as masked_indexing
 from weft.frontends.numpy.masked.array import Selected
-from weft.frontends.numpy.ufunc_methods import apply_ufunc_method, write_into
+from weft.frontends.numpy.ufunc_methods import apply_ufunc_method
 from weft.frontends.numpy.updates import TracedUpdates
 from weft.frontends.numpy.views import Viewed
 from weft.frontends.tracing import core, tree
@@ -42,7 +42,6 @@ from weft.frontends.tracing.hints import (
     is_store,
     statement_at,
 )
-from weft.frontends.tracing.scalars import Scalar
 from weft.frontends.tracing.showing import ShownArray
 from weft.frontends.tracing.trace import (
     ArrayLike,
@@ -56,12 +55,12 @@ from weft.frontends.tracing.trace import (
     user_line,
 )
 
-_IN_PLACE: Final = frozenset(
+IN_PLACE: Final = frozenset(
     ("fill_diagonal", "put_along_axis", "copyto", "place", "put", "putmask")
 )
 """NumPy functions that write to their first argument."""
 
-_OPERANDS: Final = (Tracer, np.ndarray, np.generic, bool, int, float, complex, Dim, list)
+_OPERANDS: Final = (Tracer, np.ndarray, np.generic, bool, int, float, complex, Dim, list, tuple)
 
 
 def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -137,52 +136,11 @@ def _method(name: str) -> Callable[..., Any]:
     function = MAIN[name]
 
     def method(self: TracedArray, *args: Any, **kwargs: Any) -> Any:
-        return _call_in_place_of_numpy(function, (self, *args), kwargs)
+        return call_in_place_of_numpy(function, (self, *args), kwargs)
 
     method.__name__ = name
     method.__doc__ = f"As `numpy.ndarray.{name}`."
     return method
-
-
-def _call_in_place_of_numpy(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """Call the traced version of a function; an argument that it does not have is refused.
-
-    Its result is written to the array of `out=`, if there is one.
-    """
-    target, args, kwargs = _without_out(function, args, kwargs)
-    try:
-        result = located(function, *args, **kwargs)
-        if target is None:
-            return result
-        return located(write_into, target, result, f"numpy.{function.__name__}")
-    except TypeError as error:
-        if isinstance(error, WeftError) or "argument" not in str(error):
-            raise
-        raise core.trace_error(f"the traced version of numpy's {error}") from None
-
-
-def _without_out(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """The array of `out=`, or None, and the other arguments."""
-    kwargs = dict(kwargs)
-    target = kwargs.pop("out", None)
-    place = _place_of_out(function)
-    if place is not None and place < len(args):
-        target, args = args[place], (*args[:place], None, *args[place + 1 :])
-    target = target[0] if isinstance(target, tuple) and len(target) == 1 else target
-    return (None if target is np._NoValue else target), args, kwargs
-
-
-@functools.cache
-def _place_of_out(function: Callable[..., Any]) -> int | None:
-    """Which argument by position is `out=`."""
-    for index, parameter in enumerate(inspect.signature(function).parameters.values()):
-        if parameter.name == "out" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
-            return index
-    return None
 
 
 class TracedArray(ShownArray, Viewed):
@@ -196,6 +154,10 @@ class TracedArray(ShownArray, Viewed):
     @property
     def shape(self) -> Shape:
         return self.type.shape
+
+    @shape.setter
+    def shape(self, new: Any) -> None:
+        located(views.set_shape, self, new)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -230,6 +192,7 @@ class TracedArray(ShownArray, Viewed):
     # --- indexing ---
 
     def __getitem__(self, key: Any) -> Any:
+        key = with_known(key)
         if masked_indexing.is_sized_key(key):
             return located(masked_indexing.select, self, key)
         value = located(indexing.getitem, self, key)
@@ -247,6 +210,7 @@ class TracedArray(ShownArray, Viewed):
         )
 
     def __setitem__(self, key: Any, new: ArrayLike) -> None:
+        key = with_known(key)
         self.require_writable(f"x = x.at[{key_text(key)}].set(...)")
         write = masked_indexing.written if masked_indexing.is_sized_key(key) else indexing.update
         value = located(write, self, key, new)
@@ -314,7 +278,7 @@ class TracedArray(ShownArray, Viewed):
         if any(map(_yields_to, inputs)):
             return NotImplemented
         if ufunc in GENERALISED and method == "__call__":
-            return _call_in_place_of_numpy(GENERALISED[ufunc], inputs, kwargs)
+            return call_in_place_of_numpy(GENERALISED[ufunc], inputs, kwargs)
         if emitter(ufunc) is None:
             if hasattr(np, ufunc.__name__):
                 raise core.trace_error(refusal(ufunc.__name__))
@@ -333,7 +297,7 @@ class TracedArray(ShownArray, Viewed):
         name = getattr(function, "__name__", str(function))
         if ours is None:
             raise core.trace_error(refusal(name, function.__module__))
-        if name in _IN_PLACE and args and not isinstance(args[0], TracedArray):
+        if name in IN_PLACE and args and not isinstance(args[0], TracedArray):
             raise core.trace_error(
                 f"numpy.{name} writes to a NumPy array from inside a trace; make it with "
                 f"weft.numpy.zeros or np.zeros_like(x), or use the result of weft.numpy.{name}"
@@ -341,13 +305,13 @@ class TracedArray(ShownArray, Viewed):
         base = args[0] if args and isinstance(args[0], TracedArray) else None
         if base is not None and name in views.FUNCTIONS:
             view_by = functools.partial(base.view_by, ours, name)
-            return _call_in_place_of_numpy(view_by, (args[1:], kwargs), {})
+            return call_in_place_of_numpy(view_by, (args[1:], kwargs), {})
         if name == "einsum" and views.is_of_one(args, kwargs):
-            return _call_in_place_of_numpy(views.einsum_by, (args[1], ours, args[0]), {})
-        result = _call_in_place_of_numpy(ours, args, kwargs)
-        if base is not None and (name in _IN_PLACE or views.keeps_array(name, args, kwargs)):
+            return call_in_place_of_numpy(views.einsum_by, (args[1], ours, args[0]), {})
+        result = call_in_place_of_numpy(ours, args, kwargs)
+        if base is not None and (name in IN_PLACE or views.keeps_array(name, args, kwargs)):
             base.assign(result.value, f"x = weft.numpy.{name}(x, ...)")
-            return None if name in _IN_PLACE else base
+            return None if name in IN_PLACE else base
         return result
 
     # --- what needs the value, which is not known ---
@@ -393,12 +357,16 @@ class TracedArray(ShownArray, Viewed):
             return self._refuse_number("round()", "np.rint(x)")
         return current_trace().wrap(self.round(digits).value, weak=self.weak)
 
-    def item(self, *_: Any) -> Scalar:
-        """Refused: the value is not known while tracing."""
+    def item(self, *place: Any) -> Any:
+        """A number of the trace where control flow is converted, else refused."""
+        if conversion.get() is not None:
+            return located(python_values.item, self, place)
         self._refuse(".item()", "the array itself: rank-0 arrays compute like numbers")
 
-    def tolist(self) -> list[Any]:
-        """Refused: the value is not known while tracing."""
+    def tolist(self) -> Any:
+        """Numbers of the trace where control flow is converted, else refused."""
+        if conversion.get() is not None:
+            return located(python_values.to_list, self)
         self._refuse(".tolist()", "the array itself")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:

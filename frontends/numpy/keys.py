@@ -11,6 +11,22 @@ from weft.compiler.ir.dims import Dim
 from weft.frontends.tracing.trace import Tracer
 
 
+def with_known(value: Any) -> Any:
+    """A value with NumPy's arrays in place of those of the trace that are known."""
+    if isinstance(value, Tracer):
+        known = value.known
+        return value if known is None else known
+    if type(value) in (list, tuple) and any(map(_may_hold, value)):
+        return type(value)([with_known(part) for part in value])
+    if isinstance(value, slice):
+        return slice(*[with_known(part) for part in (value.start, value.stop, value.step)])
+    return value
+
+
+def _may_hold(part: Any) -> bool:
+    return isinstance(part, Tracer | list | tuple | slice)
+
+
 def is_basic(key: Any) -> bool:
     """Whether it is made of slices and integers: then there is a view, but of single elements.
 

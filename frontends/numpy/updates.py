@@ -8,6 +8,7 @@ import numpy as np
 
 from weft.frontends.numpy.functions import indexing
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc
+from weft.frontends.numpy.keys import with_known
 from weft.frontends.tracing.trace import ArrayLike, current_trace, located
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class TracedUpdates:
         self._key = key
 
     def __getitem__(self, key: Any) -> TracedUpdates:
-        return TracedUpdates(self._array, key)
+        return TracedUpdates(self._array, with_known(key))
 
     def _apply(self, kind: str, new: ArrayLike, mode: str) -> Any:
         return current_trace().wrap(

@@ -19,6 +19,7 @@ from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ir.graph import Result, Value
 from weft.compiler.ir.types import Shape
 from weft.compiler.ops.conversion import bitcast, complex_, imag, real
+from weft.frontends.numpy.flat import Flat
 from weft.frontends.numpy.functions import manipulation
 from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import Tracer, TracerView, current_trace, located, user_line
@@ -131,7 +132,11 @@ class Viewed(Tracer):
 
     @property
     def flat(self) -> Any:
-        return self.ravel()
+        return Flat(self)
+
+    @flat.setter
+    def flat(self, new: Any) -> None:
+        Flat(self)[:] = new
 
     @property
     def real(self) -> Any:
@@ -266,8 +271,68 @@ class Viewed(Tracer):
             value = get(trace.read(self))
         if not self.type.shape:
             put, certain = None, False  # a view of a rank-0 array, a copy of a scalar
-        view = TracerView(self, get, put, certain, like)
+        view = _of_this_shape(TracerView(self, get, put, certain, like))
         return trace.make_tracer(trace, value, weak=weak, view=view, owner=self._owner)
+
+
+def set_shape(array: Any, shape: Any) -> None:
+    """`x.shape = shape`: the same array, under all its names, in another shape."""
+    spelling = "x = x.reshape(...)"
+    array.require_writable(spelling)
+    memory = array._family()
+    if current_trace().parent is not None and memory.is_written:
+        raise core.trace_error(
+            "the shape of an array is set in a branch or loop of the program, where it may be one "
+            f"from before; write {spelling}"
+        )
+    if memory.aliases is not None or memory.followers:
+        raise core.trace_error(
+            f"which array this is depends on values, so its shape stays; write {spelling}"
+        )
+    target = manipulation.reshape(core.wrap(array.value), shape).type.shape
+    before = array.type.shape
+    view = array._view
+    if view is not None:
+        _require_one_piece(array, target)
+        array._view = TracerView(
+            view.base,
+            lambda base: core.reshape(view.get(base), target),
+            view.put and (lambda base, new: view.put(base, core.reshape(new, before))),
+            view.certain,
+            lambda known: _reshaped_in_place(view.like(known), target, "C"),
+        )
+    array._value = core.reshape(array.value, target)
+
+
+def _require_one_piece(array: Tracer, target: Shape) -> None:
+    """Raise as NumPy does where a view cannot have a shape without a copy."""
+    known: Any = np.empty(array.memory.type.shape, np.bool_)
+    for view in array.path:
+        known = view.like(known)
+    try:
+        _reshaped_in_place(known, target, "C")
+    except ValueError as error:
+        raise AttributeError(
+            f"incompatible shape for in-place modification: {target} of a view that does not lie "
+            "in one piece; use .reshape() to make a copy with the desired shape"
+        ) from error
+
+
+def _of_this_shape(view: TracerView) -> TracerView:
+    """A view that stays right when the array that it is made of gets another shape."""
+    shape = view.base.type.shape
+
+    def back(base: Value, new: Value) -> Value:
+        assert view.put is not None
+        return core.reshape(view.put(core.reshape(base, shape), new), base.type.shape)
+
+    return TracerView(
+        view.base,
+        lambda base: view.get(core.reshape(base, shape)),
+        None if view.put is None else back,
+        view.certain,
+        view.like,
+    )
 
 
 def _numpys(name: str) -> Callable[..., Any]:

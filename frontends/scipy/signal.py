@@ -1,4 +1,6 @@
-"""`scipy.signal` on traced arrays: convolutions, directly and by Fourier transforms."""
+"""`scipy.signal` on traced arrays: convolutions, directly and by Fourier transforms; what is in
+`filters` too.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,13 @@ import numpy as np
 from weft.compiler.ir.errors import ShapeError
 from weft.compiler.ops.convolution import convolution
 from weft.frontends.eager.anywhere import eager
+from weft.frontends.scipy import filters
 from weft.frontends.scipy.floats import traced
 from weft.frontends.tracing.core import lift, normalize_axes, promote, reshape, trace_error, wrap
 from weft.frontends.tracing.trace import ArrayLike
 
 __all__ = [
+    *filters.__all__,
     "convolve",
     "convolve2d",
     "correlate",
@@ -22,6 +26,8 @@ __all__ = [
     "fftconvolve",
     "hilbert",
 ]
+
+globals().update({name: getattr(filters, name) for name in filters.__all__})
 
 
 @eager
@@ -98,16 +104,7 @@ def correlate2d(
 @eager
 def detrend(data: ArrayLike, axis: int = -1, type: str = "linear") -> Any:
     """As `scipy.signal.detrend`, without breakpoints."""
-    values: Any = np.moveaxis(traced(data), axis, -1)
-    values = values - np.mean(values, axis=-1, keepdims=True)
-    if type == "linear":
-        steps = np.arange(values.shape[-1]) - (values.shape[-1] - 1) / 2
-        steps = steps.astype(values.dtype)
-        slope = np.sum(values * steps, axis=-1, keepdims=True) / np.sum(steps * steps)
-        values = values - slope * steps
-    elif type != "constant":
-        raise trace_error(f"detrend: type is 'linear' or 'constant', got {type!r}")
-    return np.moveaxis(values, -1, axis)
+    return filters.detrended(traced(data), axis, type)
 
 
 @eager
@@ -210,6 +207,6 @@ def _planar(
 
 def __getattr__(name: str) -> Any:
     raise AttributeError(
-        f"scipy.signal.{name} has no traced version; weft.scipy.signal has convolutions, wf.scan "
-        "writes filters, wf.callback calls SciPy's"
+        f"scipy.signal.{name} has no traced version; weft.scipy.signal has convolutions, filters "
+        "and spectra, wf.callback calls SciPy's"
     )

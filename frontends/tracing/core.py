@@ -208,6 +208,8 @@ def with_origins(error: ShapeError, values: Sequence[Value]) -> ShapeError:
 def as_shape(shape_like: Any) -> Shape:
     """A shape from an int, a size or a sequence of them."""
     items = (shape_like,) if isinstance(shape_like, int | np.integer | Dim) else shape_like
+    if isinstance(items, Tracer) and items.known is not None:
+        items = items.known
     if isinstance(items, Tracer):
         raise _data_dependent(items)
     return tuple([as_size(item) for item in items])

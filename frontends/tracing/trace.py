@@ -122,6 +122,14 @@ class Tracer:
         return self._value.type
 
     @property
+    def known(self) -> np.ndarray[Any, Any] | None:
+        """The elements of an array to which nothing traced was written so far, read-only."""
+        return None
+
+    def become_traced(self) -> None:
+        """Be an array whose elements are not known, before it has to do with others."""
+
+    @property
     def home(self) -> Trace:
         """The trace in which the array is: that of the one which this is a view of."""
         return self._family().region_trace
@@ -447,6 +455,8 @@ class Trace(Builder):
 
     def read(self, tracer: Tracer) -> Value:
         """The value of a tracer in this trace; one of an enclosing trace is captured."""
+        if tracer.known is not None:
+            return tracer.value
         root = tracer._root
         home = tracer.region_trace if root is None else root.region_trace
         if home is self:

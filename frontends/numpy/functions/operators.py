@@ -90,7 +90,7 @@ def is_list_of_another(ufunc: np.ufunc, array: Tracer, other: Any) -> bool:
     """Whether an operator is one of Python's lists: numbers know none, and a product with an
     integer repeats it, which needs its value.
     """
-    if not isinstance(other, list) or array.type.shape:
+    if not isinstance(other, list | tuple) or array.type.shape:
         return False
     repeats = ufunc is np.multiply and array.type.dtype.is_integer
     return repeats or python_type(array) is not None

@@ -1,5 +1,5 @@
 """`weft.scipy`: functions of SciPy, traceable. See `weft.frontends.scipy`."""
 
-from weft.scipy import linalg, ndimage, signal, special, stats
+from weft.scipy import integrate, interpolate, linalg, ndimage, signal, special, stats
 
-__all__ = ["linalg", "ndimage", "signal", "special", "stats"]
+__all__ = ["integrate", "interpolate", "linalg", "ndimage", "signal", "special", "stats"]

@@ -502,7 +502,7 @@ def a_loop_that_replaces_a_list(x, p, k):
     return held, other
 
 
-@refused
+@program
 def integers_of_numpy(x, p, k):
     a, b = np.arange(4), np.arange(4) * 2
     if p > 0:
