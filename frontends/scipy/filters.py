@@ -328,7 +328,7 @@ def periodogram(
     axis: int = -1,
 ) -> Any:
     """As `scipy.signal.periodogram`, of real signals."""
-    count: Any = np.shape(traced(x))[axis]  # type: ignore[arg-type]
+    count: Any = np.shape(traced(x))[axis]
     if nfft is not None and nfft < count:
         raise trace_error("periodogram: an nfft below the number of samples is not traced")
     return welch(

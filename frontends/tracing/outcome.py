@@ -56,6 +56,8 @@ class Arguments:
         """What the function has done, with what it returned."""
         kept = [number for number, is_seen in self._writable.items() if is_seen]
         written = [n for n in kept if self.tracers[n].value is not self._starts[n]]
+        for number in written:
+            self._require_shape(number)
         leaves, after_tree = tree.flatten(self.containers)
         is_same = after_tree == self._call.treedef and all(map(_is, leaves, self.tracers))
         if not self._is_open or (not written and is_same):
@@ -64,6 +66,15 @@ class Arguments:
         if not is_same:
             _require_known(self.containers)
         return self._written(result, name, written, None if is_same else leaves, after_tree)
+
+    def _require_shape(self, number: int) -> None:
+        """Raise if the function has given the caller's array another shape."""
+        before, now = self._starts[number].type, self.tracers[number].type
+        if before.shape != now.shape:
+            raise self._trace.error(
+                f"the shape of the argument {self._call.leaves[number].name} is set, which would "
+                "change the caller's array; write x = x.reshape(...)"
+            )
 
     def _written(
         self,
