@@ -17,7 +17,7 @@ from weft.frontends.numpy.functions.namespace import FFT, LINALG, MAIN, OBJECTS,
 from weft.frontends.numpy.functions.refusals import HANDED_ON, REASONS
 from weft.frontends.numpy.functions.special_ufuncs import SPECIAL
 from weft.frontends.scipy import linalg as scipy_linalg
-from weft.frontends.scipy import ndimage, signal, special, stats
+from weft.frontends.scipy import integrate, interpolate, ndimage, signal, special, stats
 
 PAGES = Path(__file__).parent
 
@@ -59,7 +59,7 @@ def numpy_page() -> str:
     lines += _functions("numpy.linalg", LINALG, {})
     lines += _functions("numpy.fft", FFT, {})
     lines += ["", "## scipy", "", "| module | traced |", "|---|---|"]
-    for module in (special, stats, scipy_linalg, signal, ndimage):
+    for module in (special, stats, scipy_linalg, signal, ndimage, integrate, interpolate):
         name = module.__name__.rsplit(".", 1)[-1]
         lines.append(f"| `weft.scipy.{name}` | {_names(module.__all__)} |")
     lines += ["", f"Plain `scipy.special` on traced arrays, ufuncs: {_names(SPECIAL)}."]

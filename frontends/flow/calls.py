@@ -31,6 +31,7 @@ from weft.frontends.flow.visiting import broadcast, ndenumerate, ndindex, nditer
 from weft.frontends.numpy.flat import Flat
 from weft.frontends.numpy.functions.mapping import vectorize
 from weft.frontends.numpy.functions.namespace import BY_NUMPY
+from weft.frontends.numpy.keys import with_known
 from weft.frontends.numpy.known import born, plain
 from weft.frontends.numpy.masked.array import Selected
 from weft.frontends.tracing import core
@@ -109,6 +110,8 @@ class Calls:
             return known or _scalar_type(kind)
         if issubclass(kind, np.generic):
             return _scalar_type(kind)
+        if libraries.is_scipys(kind):
+            return functools.partial(self._call_scipy, kind)
         code = left.code_of(kind.__init__)
         if code is not None and left.is_installed(code.co_filename):
             return functools.partial(self._call_library, kind)
@@ -153,8 +156,12 @@ class Calls:
     def _call_scipy(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         if isinstance(function, np.ufunc):
             return function(*args, **kwargs)
+        args = with_known(args)
+        kwargs = {name: with_known(value) for name, value in kwargs.items()}
+        if not left.may_hold_traced((args, kwargs)):
+            return born(function(*args, **kwargs), (args, kwargs))
         ours = libraries.traced_version(function)
-        if ours is not None and holds_traced([*args, *kwargs.values()]):
+        if ours is not None:
             return ours(*args, **kwargs)
         return self._call_library(function, *args, **kwargs)
 

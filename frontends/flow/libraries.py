@@ -4,19 +4,27 @@ take their place when they get traced values.
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
 from typing import Any, Final
 
-_PARTS: Final = ("special", "stats", "linalg", "signal", "ndimage", "fft")
+_NAMES: Final = ("special", "stats", "linalg", "signal", "ndimage", "integrate", "interpolate")
+_PARTS: Final = {
+    **{name: f"weft.frontends.scipy.{name}" for name in _NAMES},
+    "fft": "weft.frontends.numpy.public.fft",
+}
+"""The modules that are ours by those of SciPy's."""
 
 
 def traced_version(function: Any) -> Any:
-    """What stands for a function of SciPy, or for a method of one of its distributions; None if
-    there is nothing.
+    """What stands for a function or class of SciPy, one of its interpolators, or a method of one
+    of its distributions; None if there is nothing.
     """
     owner = getattr(function, "__self__", None)
     if isinstance(owner, types.ModuleType | type(None)):
+        if type(function).__module__.startswith("scipy.interpolate"):
+            return _module("interpolate").evaluated(function)
         return _ours(function, getattr(function, "__name__", ""))
     distribution = _ours(owner, getattr(owner, "name", ""))
     return getattr(distribution, function.__name__, None)
@@ -41,26 +49,4 @@ def _ours(thing: Any, name: str) -> Any:
 
 def _module(part: str) -> Any:
     """Our version of a part of SciPy, loaded when SciPy's own is used."""
-    if part == "fft":
-        from weft.frontends.numpy.public import fft
-
-        return fft
-    if part == "linalg":
-        from weft.frontends.scipy import linalg
-
-        return linalg
-    if part == "ndimage":
-        from weft.frontends.scipy import ndimage
-
-        return ndimage
-    if part == "signal":
-        from weft.frontends.scipy import signal
-
-        return signal
-    if part == "special":
-        from weft.frontends.scipy import special
-
-        return special
-    from weft.frontends.scipy import stats
-
-    return stats
+    return importlib.import_module(_PARTS[part])
