@@ -16,8 +16,8 @@ from weft.compiler.ops import FAMILIES, TABLE
 from weft.frontends.numpy.functions.namespace import FFT, LINALG, MAIN, OBJECTS, UFUNC_NAMES
 from weft.frontends.numpy.functions.refusals import HANDED_ON, REASONS
 from weft.frontends.numpy.functions.special_ufuncs import SPECIAL
-from weft.frontends.scipy import linalg as scipy_linalg
 from weft.frontends.scipy import integrate, interpolate, ndimage, signal, special, stats
+from weft.frontends.scipy import linalg as scipy_linalg
 
 PAGES = Path(__file__).parent
 
