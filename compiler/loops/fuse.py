@@ -62,6 +62,7 @@ from weft.compiler.loops.updates import (
     Update,
     first_updates,
     is_constant_fill,
+    is_selected_over,
     is_small_part,
     meets,
     update_of,
@@ -193,7 +194,7 @@ class _Fuser:
             ):
                 self._refuse(op, groups, "it is read from an array that is changed in place")
                 return True
-        return False
+        return any(is_selected_over(result, group, places) for group, places in groups.items())
 
     def _is_row_major(self, op: Op) -> bool:
         """Whether the operand's elements lie in order, so that its array can be read as another."""

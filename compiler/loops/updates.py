@@ -18,6 +18,7 @@ from weft.compiler.loops import maps
 from weft.compiler.loops.costs import is_free
 from weft.compiler.loops.estimates import is_at_most
 from weft.compiler.loops.group import FusionGroup
+from weft.compiler.ops.logic import select
 from weft.compiler.record import record
 
 Target: TypeAlias = Callable[[Place], Place]
@@ -120,6 +121,21 @@ def meets(result: Result, array: Value, group: FusionGroup, places: Iterable[Pla
         if maps.view_base(ref.value) is array
         for store in group.stores
     )
+
+
+def is_selected_over(result: Result, group: FusionGroup, places: Iterable[Place]) -> bool:
+    """Whether a group selects between elements of an array and new ones, for which it needs a small
+    part of the array from elsewhere in it: such as a row and a column, in a step of an elimination.
+    """
+    arrays = {maps.view_base(operand) for operand in result.op.operands}
+    for store in group.stores:
+        made = store.target
+        if not isinstance(made, Result) or made.op.definition is not select:
+            continue
+        for old in made.op.operands[1:]:
+            if old in arrays and old.type == made.type and is_small_part(result, old):
+                return meets(result, old, group, places)
+    return False
 
 
 def is_constant_fill(value: Result) -> bool:

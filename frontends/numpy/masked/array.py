@@ -144,6 +144,15 @@ class Selected:
 
     # --- parts ---
 
+    def note_origin(self, array: Any, key: Any) -> None:
+        """Note that it is a view, which this key gave of an array."""
+        self.__dict__["_origin"] = array, key
+
+    def is_from(self, array: Any, key: Any) -> bool:
+        """Whether it is the view that this key, the same object, gave of an array."""
+        origin = self.__dict__.get("_origin")
+        return origin is not None and origin[0] is array and origin[1] is key
+
     def __getitem__(self, key: Any) -> Any:
         return located(_functions().item, self, key)
 

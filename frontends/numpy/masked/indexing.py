@@ -43,7 +43,10 @@ def select(array: Any, key: Any) -> Any:
     if any(isinstance(item, Selected) for item in items):
         return _at_places(array, items)
     if not any(map(_is_mask, items)):
-        return _sliced(array, items)
+        part = _sliced(array, items)
+        if isinstance(part, Selected):
+            part.note_origin(array, key)
+        return part
     place, basic = _basic(array, items)
     part, chosen = _cut(array, basic) if len(items) > 1 else (array, (None,) * array.ndim)
     return _by_mask(part, chosen, items[place], _axis(items, place))
@@ -52,6 +55,8 @@ def select(array: Any, key: Any) -> Any:
 def written(array: Any, key: Any, new: Any) -> Value:
     """The value of the array after `array[key] = new`."""
     items = list(key) if isinstance(key, tuple) else [key]
+    if isinstance(new, Selected) and new.is_from(array, key):
+        return core.lift(array)  # `x[i:] += v` has written to x already
     if any(isinstance(item, Selected) for item in items):
         return _written_at_places(array, items, new)
     if any(map(_is_mask, items)):

@@ -18,8 +18,6 @@ from weft.frontends.tracing.trace import Tracer
 
 def written_over(target: Selected, new: Any) -> Any:
     """The whole of an array after a write to its chosen elements."""
-    if isinstance(new, Selected) and _is_itself(target, new):
-        return target.whole
     values: Any = new if isinstance(new, Selected) else core.wrap(core.lift(new))
     extra = values.ndim - target.ndim
     if extra > 0:
@@ -36,16 +34,6 @@ def written_over(target: Selected, new: Any) -> Any:
     whole = values.whole if isinstance(values, Selected) else values
     made: Any = np.where(target.mask(), whole, target.whole)
     return made.astype(target.dtype)
-
-
-def _is_itself(target: Selected, new: Selected) -> bool:
-    """Whether what is written is there already, as after `x[i:] += v`."""
-    if core.lift(target.whole) is not core.lift(new.whole) or target.ndim != new.ndim:
-        return False
-    pairs = zip(target.chosen, new.chosen, strict=True)
-    return all(
-        a is b or (a is not None and b is not None and is_same_choice(a, b)) for a, b in pairs
-    )
 
 
 def _fitted(values: Any, axis: int, choice: Choice, size: Any) -> Any:
