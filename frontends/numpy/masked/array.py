@@ -9,6 +9,8 @@ array, and writes to it. Returned from a program it has its true size.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
@@ -106,15 +108,13 @@ class Selected:
         """Whether elements are chosen along some of the axes (None: all), to broadcast to the
         whole.
         """
-        made: Any = None
-        for axis in self.axes if axes is None else axes:
-            choice = self.chosen[axis]
-            if choice is None:
-                continue
-            wide = choice.mask(self.whole.shape[axis])
-            wide = wide.reshape(*[-1 if a == axis else 1 for a in range(self.ndim)])
-            made = wide if made is None else made & wide
-        return made
+        masks = [
+            condition
+            for axis in (self.axes if axes is None else axes)
+            if (choice := self.chosen[axis]) is not None
+            for condition in choice.conditions(tuple(self.whole.shape), axis)
+        ]
+        return functools.reduce(operator.and_, masks) if masks else None
 
     def gated(self) -> Any:
         """The whole; no derivative flows through elements that were not chosen, so that no NaN of

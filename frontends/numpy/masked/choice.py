@@ -6,6 +6,8 @@ The axis keeps its static size, which bounds the number; nothing is moved.
 
 from __future__ import annotations
 
+import functools
+import operator
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -14,7 +16,8 @@ import numpy as np
 from weft.compiler.ir import dtypes
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Constant, Result, Value
-from weft.compiler.ops import shape
+from weft.compiler.ir.types import Shape
+from weft.compiler.ops.shape import iota as iota_op
 from weft.frontends.tracing import core
 from weft.frontends.tracing.bounds import Number, is_at_least, is_same, known
 from weft.frontends.tracing.trace import Tracer
@@ -33,6 +36,12 @@ class Mask:
     def mask(self, size: Size) -> Any:
         """Whether each element of the axis is chosen."""
         return self.flags
+
+    def conditions(self, shape: Shape, axis: int) -> list[Any]:
+        """The masks, which broadcast to a shape, that together say whether elements are chosen
+        along an axis.
+        """
+        return [self.flags.reshape(*[-1 if a == axis else 1 for a in range(len(shape))])]
 
     def count(self) -> Any:
         """How many elements are chosen: a traced number."""
@@ -64,18 +73,20 @@ class Span:
 
     def mask(self, size: Size) -> Any:
         """Whether each element of the axis is chosen."""
-        places = iota(size)
+        return functools.reduce(operator.and_, self.conditions((size,), 0))
+
+    def conditions(self, shape: Shape, axis: int) -> list[Any]:
+        """The masks of a shape that together say whether elements are chosen along an axis. Each is
+        of all elements: so a loop over them ends where they do (`compiler.loops.limits`).
+        """
+        size = shape[axis]
+        places: Any = core.wrap(iota_op(dtype=dtypes.i64, shape=shape, axis=axis))
         conditions = [] if is_same(self.start, 0) else [places >= self.start]
         if not is_at_least(self.stop, size):
             conditions.append(places < self.stop)
         if self.step > 1:
             conditions.append((places - self.start) % self.step == 0)
-        if not conditions:
-            return core.wrap(core.full((size,), True, dtypes.bool_))
-        made = conditions[0]
-        for condition in conditions[1:]:
-            made = made & condition
-        return made
+        return conditions or [core.wrap(core.full(shape, True, dtypes.bool_))]
 
     def count(self) -> Any:
         """How many elements are chosen: a traced number."""
@@ -98,7 +109,7 @@ Choice: TypeAlias = "Mask | Span"
 
 def iota(size: Size) -> Any:
     """The places of an axis."""
-    return core.wrap(shape.iota(dtype=dtypes.i64, shape=(size,), axis=0))
+    return core.wrap(iota_op(dtype=dtypes.i64, shape=(size,), axis=0))
 
 
 # --- numbers --------------------------------------------------------------------------------------

@@ -25,10 +25,14 @@ def product(left: Any, right: Any) -> Any:
     if ranks == (2, 2):
         made = one @ other.T
     else:
-        # A sum that a loop of its own computes ends where the elements do.
+        # A sum that a loop of its own computes ends where the elements do: what is added is zero
+        # behind them for all to see, also if the vector is computed before.
         dtype = np.result_type(one.dtype, other.dtype)
         wide, vector = (one, other) if ranks[0] == 2 else (other, one)
         multiplied = wide & vector if dtype == np.bool_ else wide * vector
+        held = left if ranks[0] == 2 else turned
+        if isinstance(held, Selected):
+            multiplied = Selected(multiplied, held.chosen).replaced(0, (held.ndim - 1,))
         made = multiplied.any(-1) if dtype == np.bool_ else multiplied.sum(-1, dtype=dtype)
     return Selected(made, chosen) if any(chosen) else made
 

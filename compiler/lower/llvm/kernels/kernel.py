@@ -8,7 +8,9 @@ of a reduction of everything.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,15 +19,17 @@ from weft.compiler.ir.dims import Size
 from weft.compiler.ir.index.affine import Loop
 from weft.compiler.ir.index.expression import Ref
 from weft.compiler.loops.costs import LIMITS
-from weft.compiler.loops.kernel import Kernel
+from weft.compiler.loops.kernel import Entry, Kernel
+from weft.compiler.loops.limits import Limits, limits_of
 from weft.compiler.loops.reduction_tiling import ReductionPlan
 from weft.compiler.loops.schedule import KernelCase
 from weft.compiler.loops.vectorise import LIMITS as VECTORS
 from weft.compiler.loops.vectorise import VectorPlan
 from weft.compiler.loops.work_items import item_count, item_shape, single_loops
 from weft.compiler.loops.workspace import KernelMemory, kept_rows, kernel_memory, partial_bytes
+from weft.compiler.lower.llvm import scalar
 from weft.compiler.lower.llvm.emit import memory
-from weft.compiler.lower.llvm.emit.arrays import Element, Env, unpacked, unravel
+from weft.compiler.lower.llvm.emit.arrays import Element, Env, product, unpacked, unravel
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
 from weft.compiler.lower.llvm.emit.scratch import Scratch, Slots
@@ -173,6 +177,11 @@ class KernelCode:
             env.share(f, self.name, count, list(passed[1:]), grain)
 
 
+def _identity(kind: str, entry: Entry) -> object:
+    """What changes no reduction of a kind, of a value's dtype."""
+    return scalar.identity(kind, entry.ref.value.type.dtype)
+
+
 class Body(StageEmitter):
     """The function that does some units."""
 
@@ -180,6 +189,8 @@ class Body(StageEmitter):
         super().__init__(code.kernel, code.schedule)
         self.code = code
         self.scratch: dict[Ref, KeptRow] = {}
+        self.outer_limits: Limits = frozenset()
+        self.ends: dict[Loop, tuple[V, V]] = {}  # of outer loops: the steps that do something
 
     # --- functions ---
 
@@ -206,6 +217,10 @@ class Body(StageEmitter):
         self._make_scratch(f)
         if plan.tiling is not None:
             self.tile = ReductionTile(self, plan.tiling)
+        elif plan.tile is None:
+            found = limits_of(self.kernel, _identity)
+            self.limits, self.outer_limits = found.inner, found.outer
+        begin, end = self._units(top, begin, end)
         with f.range(begin, end) as unit:
             self._unit(Scope(f, top), unit)
         if slots is not None:
@@ -213,6 +228,36 @@ class Body(StageEmitter):
         f.ret()
         if plan.tiling is not None and is_split:
             self._emit_finish(declared, plan.tiling)
+
+    def _units(self, top: Scope, begin: V, end: V) -> tuple[V, V]:
+        """The units of those that do something, as far as the first of the outer loops tells."""
+        f, loops = self.f, single_loops(self.kernel, self.plan)
+        if not self.outer_limits:
+            return begin, end
+        self.ends = {loop: self.within(top, loop, self.outer_limits) for loop in self.kernel.outer}
+        if not loops:
+            return begin, end
+        low, high = self.ends[loops[0]]
+        shape = self._item_shape()
+        each = self.f.const(product(f, shape[1:]), I64)
+        return f.maximum(begin, low * each), f.minimum(end, high * each)
+
+    @contextmanager
+    def _if_within(self, scope: Scope) -> Iterator[None]:
+        """Do something only in steps of outer loops that are not for nothing."""
+        loops = single_loops(self.kernel, self.plan)[1:]
+        limited = {limit.loop for limit in self.outer_limits}
+        conditions = [
+            self.f.const(scope.counters[loop], I64).ge(self.ends[loop][0])
+            & self.f.const(scope.counters[loop], I64).lt(self.ends[loop][1])
+            for loop in loops
+            if loop in limited
+        ]
+        if not conditions:
+            yield
+            return
+        with self.f.when(functools.reduce(lambda one, other: one & other, conditions)):
+            yield
 
     def _open(self, f: Function, arguments: Sequence[V]) -> Scope:
         run, *values = arguments
@@ -231,14 +276,16 @@ class Body(StageEmitter):
         if plan.outer is None:
             shape = [self.sizes.operand(loop.size) for loop in self.kernel.outer]
             self._enter(scope, self.kernel.outer, unravel(f, unit, shape))
-            self.levels(scope)
+            with self._if_within(scope):
+                self.levels(scope)
             return
         length = self.sizes.operand(plan.outer.size)
         *indices, number = unravel(f, unit, self._item_shape())
         others = single_loops(self.kernel, plan)
         if plan.tile is None:
             self._enter(scope, others, indices)
-            self._block(scope, plan.outer, f.const(number, I64), length)
+            with self._if_within(scope):
+                self._block(scope, plan.outer, f.const(number, I64), length)
             return
         if plan.squares:
             *indices, tile = indices
@@ -261,6 +308,10 @@ class Body(StageEmitter):
         high = f.minimum(low + block, f.const(length, I64))
         # Blocks are whole vectors, so only the end of the loop can leave a part of one.
         fits = not isinstance(length, V) and int(length) % max(self.plan.lanes, 1) == 0
+        if any(limit.loop is loop for limit in self.outer_limits):
+            low = f.maximum(low, self.ends[loop][0])
+            high = f.maximum(f.minimum(high, self.ends[loop][1]), low)
+            fits = False
         self._hoist(scope)
         self._vector_loop(scope, loop, low, high, self.levels, is_whole=fits)
 

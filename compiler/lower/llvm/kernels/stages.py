@@ -6,12 +6,14 @@ where rows are kept that several stages read is for those who inherit to say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
 from weft.compiler.ir.index.affine import Loop
 from weft.compiler.ir.index.expression import Ref
 from weft.compiler.loops.group import Reduction
 from weft.compiler.loops.kernel import Entry, Kernel, Stage, Write
+from weft.compiler.loops.limits import Limits
 from weft.compiler.loops.stage_values import reads, stage_values
 from weft.compiler.loops.vectorise import VectorPlan
 from weft.compiler.lower.llvm.emit import memory
@@ -22,6 +24,8 @@ from weft.compiler.lower.llvm.emit.types import I32, I64
 from weft.compiler.lower.llvm.kernels.accumulators import Accumulator
 from weft.compiler.lower.llvm.kernels.scope import Scope
 from weft.compiler.lower.llvm.kernels.values import Values
+
+_FAR: Final = 1 << 62  # beyond all sizes
 
 
 class StageEmitter:
@@ -35,6 +39,7 @@ class StageEmitter:
         self.kernel = kernel
         self.plan = plan
         self.filled: set[Ref] = set()
+        self.limits: Mapping[Stage, Limits] = {}
         values = stage_values(kernel)
         self._needed, self._shared = values.needed, values.kept
 
@@ -102,7 +107,7 @@ class StageEmitter:
         def bounds(loop: Loop) -> tuple[V, V]:
             if part is not None and self.plan.tiling and loop is self.plan.tiling.split:
                 return part
-            return f.const(0, I64), self.sizes.value(loop.size)
+            return self.within(scope, loop, self.limits.get(stage, frozenset()))
 
         if loops:
             low, high = bounds(loops[0])
@@ -114,6 +119,7 @@ class StageEmitter:
             low, high = bounds(vector)
             whole = part is None and isinstance(vector.size, int)
             exact = whole and int(vector.size) % max(self.plan.lanes, 1) == 0
+            exact &= stage not in self.limits
             self._vector_loop(
                 scope,
                 vector,
@@ -124,6 +130,32 @@ class StageEmitter:
             )
             return
         self._step(Scope(f, scope), stage, accumulators)
+
+    def within(self, scope: Scope, loop: Loop, limits: Limits) -> tuple[V, V]:
+        """The steps of a loop that do something: from the first one to behind the last one."""
+        f = self.f
+        low, high = f.const(0, I64), self.sizes.value(loop.size)
+        for limit in limits:
+            if limit.loop is not loop:
+                continue
+            bound = self._number(scope, limit.bound)
+            bound = f.maximum(f.minimum(bound, _FAR), -_FAR) - limit.constant
+            if limit.is_upper:
+                high = f.minimum(high, bound)
+            else:
+                low = f.maximum(low, bound)
+        return low, f.maximum(high, low) if limits else high
+
+    def _number(self, scope: Scope, ref: Ref) -> V:
+        """A value that is the same in all steps."""
+        found = scope.find(ref)
+        if found is None:
+            entry = self.kernel.entries[ref]
+            for read in reads(entry):
+                self._number(scope, read)
+            found = self.values.emit(scope, entry)
+        assert isinstance(found, V)
+        return found
 
     def _step(self, scope: Scope, stage: Stage, accumulators: Sequence[Accumulator]) -> None:
         """The innermost body of a stage."""
