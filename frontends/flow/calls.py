@@ -42,6 +42,7 @@ _PLAIN: Final = (types.BuiltinFunctionType, types.BuiltinMethodType)
 _ARRAYS: Final = (np.array, np.asarray, np.asanyarray, np.ascontiguousarray)
 _LOGGING: Final = ("debug", "info", "warning", "error", "exception", "critical", "log")
 _FILLED: Final = (np.zeros, np.ones, np.empty, np.full, np.eye, np.identity)
+_SIZED: Final = (np.zeros, np.ones, np.empty, np.full, np.arange)
 _FILLED_LIKE: Final = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
 _DEFINED_IN_PYTHON: Final = 1 << 9  # a flag of classes
 _FUNCTIONS: Final = (types.FunctionType, types.MethodType, functools.partial)
@@ -192,6 +193,7 @@ class Calls:
     def _call_traced(self, function: Any, given: list[Any], kwargs: dict[str, Any]) -> Any:
         if isinstance(function, types.BuiltinFunctionType) or function in BY_NUMPY:
             wants_ours = function in _ARRAYS and holds_traced(given[:1])
+            wants_ours = wants_ours or (function in _SIZED and holds_traced(given[:2]))
             wants_ours = wants_ours or (
                 function in _FILLED and _is_inexact(function, given, kwargs)
             )

@@ -16,7 +16,7 @@ from weft.compiler.ir import dims
 from weft.compiler.ir.dims import Dim, Size
 from weft.compiler.ir.graph import Constant, Result, Value
 from weft.compiler.record import record
-from weft.frontends.tracing.intervals import ALL, Interval, interval
+from weft.frontends.tracing.intervals import ALL, LONGEST, Interval, interval
 from weft.frontends.tracing.trace import Trace, Tracer, current_trace, find_trace
 
 Number: TypeAlias = "int | np.integer[Any] | Dim | Tracer"
@@ -97,6 +97,20 @@ def is_same(left: Number, right: Number) -> bool:
 def is_at_least(left: Number, right: Number) -> bool:
     """Whether `left >= right` for certain."""
     return _is_natural(linear(left).plus(linear(right), -1), [_MOST_STEPS])
+
+
+def greatest(number: Number) -> Size | None:
+    """A size that a number does not exceed for certain, or None."""
+    sum_ = linear(number)
+    for _ in range(_MOST_STEPS):
+        if not sum_.terms:
+            return sum_.constant
+        key = max(sum_.terms, key=_rank)
+        bound = next(_bounds(key, is_upper=sum_.terms[key] > 0), None)
+        if bound is None or bound.constant == LONGEST:
+            return None
+        sum_ = sum_.with_term(key, bound)
+    return None
 
 
 def _is_natural(sum_: Linear, steps: list[int]) -> bool:

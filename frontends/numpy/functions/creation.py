@@ -13,6 +13,7 @@ from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.types import ArrayType
 from weft.frontends.numpy.functions.axis_ops import as_value
 from weft.frontends.numpy.functions.manipulation import stretch
+from weft.frontends.numpy.masked.creation import of_shape
 from weft.frontends.tracing import core
 from weft.frontends.tracing.core import as_shape, check_no, python_type, wrap
 from weft.frontends.tracing.trace import ArrayLike, Tracer, current_trace
@@ -139,10 +140,10 @@ def zeros(
     *,
     device: str | None = None,
     like: object = None,
-) -> Tracer:
-    """As `numpy.zeros`; sizes may be symbolic."""
+) -> Any:
+    """As `numpy.zeros`; sizes may be symbolic, or traced where it is known how large they are."""
     check_device("zeros", device)
-    return wrap(core.full(as_shape(shape), 0, dtypes.dtype(dtype)))
+    return of_shape(shape, lambda sizes: core.full(sizes, 0, dtypes.dtype(dtype)))
 
 
 def ones(
@@ -152,10 +153,10 @@ def ones(
     *,
     device: str | None = None,
     like: object = None,
-) -> Tracer:
-    """As `numpy.ones`; sizes may be symbolic."""
+) -> Any:
+    """As `numpy.ones`; sizes may be symbolic, or traced where it is known how large they are."""
     check_device("ones", device)
-    return wrap(core.full(as_shape(shape), 1, dtypes.dtype(dtype)))
+    return of_shape(shape, lambda sizes: core.full(sizes, 1, dtypes.dtype(dtype)))
 
 
 def full(
@@ -166,10 +167,11 @@ def full(
     *,
     device: str | None = None,
     like: object = None,
-) -> Tracer:
-    """As `numpy.full`; sizes may be symbolic and the value traced."""
+) -> Any:
+    """As `numpy.full`; the value may be traced, and sizes as in `zeros`."""
     check_device("full", device)
-    return wrap(stretch(as_value(fill_value, optional_dtype(dtype)), as_shape(shape)))
+    value = as_value(fill_value, optional_dtype(dtype))
+    return of_shape(shape, lambda sizes: stretch(value, sizes))
 
 
 empty = zeros

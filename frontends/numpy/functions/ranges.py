@@ -30,6 +30,7 @@ from weft.frontends.numpy.functions.axis_ops import (
 from weft.frontends.numpy.functions.creation import asarray, check_device, optional_dtype
 from weft.frontends.numpy.functions.manipulation import expand_dims, moveaxis, stretch
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc
+from weft.frontends.numpy.masked.creation import counted
 from weft.frontends.tracing import core
 from weft.frontends.tracing.core import (
     as_shape,
@@ -68,8 +69,8 @@ def arange(
     *,
     device: str | None = None,
     like: object = None,
-) -> Tracer:
-    """As `numpy.arange`; ints may be symbolic sizes, but none of the three may be traced.
+) -> Any:
+    """As `numpy.arange`; ints may be symbolic, or traced where it is known how large they are.
 
     >>> import weft as wf
     >>> wf.trace(lambda x: wf.numpy.arange(x.shape[0]))(wf.spec("f32[n]")).results[0].type
@@ -78,6 +79,8 @@ def arange(
     check_device("arange", device)
     if start is None or stop is None:
         start, stop = 0, start if stop is None else stop
+    if step is None and dtype is None and (made := counted(start, stop)) is not None:
+        return made
     start, stop, step = (_bound(bound) for bound in (start, stop, 1 if step is None else step))
     found = _arange_dtype(start, stop, step) if dtype is None else dtypes.dtype(dtype)
     length = _arange_length(start, stop, step)

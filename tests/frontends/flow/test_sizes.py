@@ -195,6 +195,17 @@ def until_it_is_enough(x: Any) -> Any:
     return i, x[:i]
 
 
+def new_arrays(x: Any) -> Any:
+    total, made = 0.0, np.zeros(len(x))
+    for i in range(len(x)):
+        y, k = np.zeros(i + 1), np.arange(i)
+        for j in range(i):
+            y[j] = x[j] * x[i - j]
+        total += y.sum() + (k * x[:i]).sum() + np.full((2, i), 3.0).sum() + x[np.arange(1, i)].sum()
+        made[i] = np.dot(np.ones(i), x[:i])
+    return total, made
+
+
 PROGRAMS: list[tuple[Function, tuple[Any, ...]]] = [
     (substitution, (LOWER, X)),
     (back_substitution, (LOWER.T.copy(), X)),
@@ -211,6 +222,7 @@ PROGRAMS: list[tuple[Function, tuple[Any, ...]]] = [
     (selection_sort, (X,)),
     (insertion_sort, (X,)),
     (folding, (X,)),
+    (new_arrays, (X,)),
     (sparse_rows, (STARTS, COLUMNS, ENTRIES, X)),
     (over_chosen, (X,)),
     (how_many, (X,)),
@@ -229,7 +241,7 @@ def test_as_python(function: Function, arguments: tuple[Any, ...]) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(("function", "arguments"), PROGRAMS[:16])
+@pytest.mark.parametrize(("function", "arguments"), PROGRAMS[:17])
 def test_one_loop_however_long(function: Function, arguments: tuple[Any, ...]) -> None:
     graph = wf.trace(function, control_flow=True)(*arguments)
     assert sum(op.name in ("scan", "while") for op in graph.ops) <= 3
@@ -258,7 +270,7 @@ def test_derivatives(function: Function, arguments: tuple[Any, ...]) -> None:
     np.testing.assert_allclose(product, wanted, rtol=2e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize(("function", "arguments"), PROGRAMS[:15])
+@pytest.mark.parametrize(("function", "arguments"), PROGRAMS[:16])
 def test_batched(function: Function, arguments: tuple[Any, ...]) -> None:
     several = [np.stack([part, part * 1.25]) for part in arguments]
     made = optree.tree_leaves(wf.vmap(function, control_flow=True)(*several))
