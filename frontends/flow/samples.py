@@ -14,6 +14,7 @@ import numpy as np
 from weft.compiler.ir.dims import Dim
 from weft.compiler.ir.graph import Parameter
 from weft.frontends.flow.parts import require_defined
+from weft.frontends.numpy.masked.array import Selected
 from weft.frontends.tracing import core
 from weft.frontends.tracing.trace import Tracer
 
@@ -50,6 +51,11 @@ def _answered(value: Tracer, ask: Callable[[Any], Any], what: str) -> Any:
     return answer
 
 
+def _array(value: Any) -> Any:
+    """What answers for an array whose size only the run tells: the array that has its elements."""
+    return value.whole if isinstance(value, Selected) else value
+
+
 def _may_be_array(value: Tracer) -> bool:
     trace, parameter = value.region_trace, value._value
     is_argument = isinstance(parameter, Parameter) and trace.parent is None
@@ -59,6 +65,7 @@ def _may_be_array(value: Tracer) -> bool:
 
 def isinstance_(value: Any, classes: Any) -> bool:
     """As `isinstance`."""
+    value = _array(value) if not _names_ours(classes) else value
     if isinstance(value, Dim):
         return builtins.isinstance(1, classes)
     if not isinstance(value, Tracer) or _names_ours(classes):
@@ -76,6 +83,7 @@ def _names_ours(classes: Any) -> bool:
 
 def type_(*args: Any) -> Any:
     """As `type`."""
+    args = tuple(map(_array, args)) if len(args) == 1 else args
     if len(args) != 1 or not isinstance(args[0], Tracer | Dim):
         return builtins.type(*args)
     return int if isinstance(args[0], Dim) else _answered(args[0], builtins.type, "type()")
@@ -83,6 +91,7 @@ def type_(*args: Any) -> Any:
 
 def hasattr_(owner: Any, name: str) -> bool:
     """As `hasattr`."""
+    owner = _array(owner)
     if isinstance(owner, Tracer):
         answer: bool = _answered(owner, lambda one: builtins.hasattr(one, name), "hasattr()")
         return answer
@@ -92,7 +101,7 @@ def hasattr_(owner: Any, name: str) -> bool:
 
 def getattr_(owner: Any, name: str, *default: Any) -> Any:
     """As `getattr`."""
-    if default and isinstance(owner, Tracer) and not hasattr_(owner, name):
+    if default and isinstance(owner, Tracer | Selected) and not hasattr_(owner, name):
         return default[0]
     if default:
         require_defined(owner, name)
@@ -101,6 +110,7 @@ def getattr_(owner: Any, name: str, *default: Any) -> Any:
 
 def isscalar(element: Any) -> bool:
     """As `numpy.isscalar`."""
+    element = _array(element)
     if not isinstance(element, Tracer):
         return np.isscalar(element)
     answer: bool = _answered(element, np.isscalar, "np.isscalar()")

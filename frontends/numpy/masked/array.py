@@ -293,7 +293,8 @@ _COMPARISONS: Final = {
 }
 _UNARY: Final = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 _METHODS: Final = (
-    "sum prod mean var std max min any all argmax argmin cumsum cumprod clip round dot".split()
+    "sum prod mean var std max min any all argmax argmin cumsum cumprod clip round dot nonzero "
+    "searchsorted argsort".split()
 )
 
 for _name, _ufunc in _OPERATORS.items():

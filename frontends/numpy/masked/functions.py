@@ -74,6 +74,8 @@ def apply_function(function: Callable[..., Any], args: Any, kwargs: dict[str, An
     name = function.__name__
     if name in reductions.REDUCTIONS:
         return reductions.reduced(function, *args, **kwargs)
+    if name == "allclose":
+        return np.all(elementwise(np.isclose, args[:2], {**_named(args), **kwargs}))
     if any(isinstance(value, Selected) for value in kwargs.values()):
         refuse(f"np.{name} with such an array by name")
     if name in _ELEMENTWISE and (name != "where" or len(args) == 3):
@@ -86,6 +88,11 @@ def apply_function(function: Callable[..., Any], args: Any, kwargs: dict[str, An
     if name not in _OTHERS:
         refuse(f"np.{name}")
     return _OTHERS[name](*args, **kwargs)
+
+
+def _named(args: Sequence[Any]) -> dict[str, Any]:
+    """The tolerances of `numpy.allclose` that were given by place."""
+    return dict(zip(("rtol", "atol", "equal_nan"), args[2:], strict=False))
 
 
 def _without(items: Sequence[Any], place: int) -> tuple[Any, ...]:

@@ -102,6 +102,44 @@ def _concatenate(arrays: Sequence[Any], axis: Any = 0, dtype: Any = None, **_: A
     return Selected(made, (Span.of(0, end),))
 
 
+def _places(a: Any) -> Selected:
+    """Where elements are not zero, counted among those that are chosen."""
+    array, choice = one_axis(a, "nonzero")
+    size = array.whole.shape[0]
+    flags = choice.mask(size) & (array.whole != 0)
+    return Selected(choice.ranks(size), (Mask(flags),))
+
+
+def _column(found: Selected) -> tuple[Any, Any]:
+    return found.whole[:, None], (*found.chosen, None)
+
+
+def _where(condition: Any, *others: Any) -> Any:
+    if others:
+        refuse("np.where with one of two choices")
+    return (_places(condition),)
+
+
+def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Whether two vectors have the same elements."""
+    if np.ndim(a1) != np.ndim(a2):
+        return core.wrap(core.lift(False))
+    nears = [
+        packed(a, 0) if isinstance(a, Selected) else Selected(a, (Span.of(0, np.shape(a)[0]),))
+        for a in (a1, a2)
+    ]
+    if any(near.ndim != 1 for near in nears):
+        refuse("np.array_equal of arrays of rank 2 or more")
+    one, other = nears
+    counts = [near.shape[0] for near in nears]
+    size = min(near.whole.shape[0] for near in nears)
+    left, right = one.whole[:size], other.whole[:size]
+    same = left == right
+    if equal_nan:
+        same = same | ((left != left) & (right != right))
+    return (counts[0] == counts[1]) & np.all(same | (iota(size) >= counts[0]))
+
+
 def _unique(ar: Any, *others: Any, **further: Any) -> Selected:
     if others or any(value for value in further.values() if value is not True):
         refuse("np.unique with further arguments")
@@ -126,16 +164,21 @@ def _append(arr: Any, values: Any, axis: Any = None) -> Any:
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "append": _append,
+    "argwhere": lambda a: Selected(*_column(_places(a))),
+    "array_equal": _array_equal,
     "argsort": _argsort,
     "concatenate": _concatenate,
     "cumprod": _running("cumprod", 1),
     "cumsum": _running("cumsum", 0),
     "diff": _diff,
+    "flatnonzero": _places,
     "hstack": _concatenate,
     "median": _median,
+    "nonzero": lambda a: (_places(a),),
     "percentile": _percentile,
     "quantile": _quantile,
     "searchsorted": _searchsorted,
     "sort": _sort,
     "unique": _unique,
+    "where": _where,
 }
