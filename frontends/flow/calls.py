@@ -15,11 +15,12 @@ from typing import Any, Final
 import numpy as np
 
 from weft.compiler.ir import dtypes
+from weft.compiler.ir.dims import Dim
 from weft.compiler.ir.graph import Constant
 from weft.compiler.ops import conversion as conversion_ops
 from weft.frontends.flow import left, libraries, mathematics, protocols, text
 from weft.frontends.flow.classes import maker
-from weft.frontends.flow.iteration import Enumerated, TracedRange, Zipped
+from weft.frontends.flow.iteration import Enumerated, SymbolicRange, TracedRange, Zipped
 from weft.frontends.flow.logic import and_, or_
 from weft.frontends.flow.lookups import get_of, holds_traced
 from weft.frontends.flow.ordering import extreme, ordered
@@ -293,7 +294,10 @@ def _scalar_type(function: Any) -> Any:
 
 def _range(*args: Any) -> Any:
     if not any(is_traced(arg) for arg in args):
-        return builtins.range(*[_known(arg) for arg in args])
+        known = [_known(arg) for arg in args]
+        if not any(isinstance(arg, Dim) for arg in known):
+            return builtins.range(*known)
+        return SymbolicRange.of(*known)
     start, stop = (0, args[0]) if len(args) == 1 else args[:2]
     return TracedRange(start, stop, args[2] if len(args) > 2 else 1)
 
@@ -314,8 +318,8 @@ def _errors_as(function: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _is_sequence(part: Any) -> bool:
-    kinds = Tracer | Selected | np.ndarray | range | TracedRange | Zipped | Enumerated
-    return isinstance(part, kinds)
+    ranges = range | TracedRange | SymbolicRange | Zipped | Enumerated
+    return isinstance(part, Tracer | Selected | np.ndarray | ranges)
 
 
 def _enumerate(iterable: Any, start: Any = 0) -> Any:

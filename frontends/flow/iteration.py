@@ -57,6 +57,34 @@ class TracedRange:
 
 
 @dataclass(frozen=True)
+class SymbolicRange:
+    """`range` with bounds of which some are symbolic sizes."""
+
+    start: int | Dim
+    stop: int | Dim
+    step: int
+
+    @classmethod
+    def of(cls, *args: Any) -> SymbolicRange:
+        """The range of the arguments of `range`."""
+        start, stop = (0, args[0]) if len(args) == 1 else args[:2]
+        step = args[2] if len(args) > 2 else 1
+        if not isinstance(step, int) or step == 0:
+            raise core.trace_error("the step of a range must be a Python int other than 0")
+        return cls(start, stop, step)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise _only_in_for("range(...) with symbolic sizes")
+
+    @property
+    def count(self) -> int | Dim:
+        """How many numbers it has."""
+        away = 1 if self.step > 0 else -1
+        steps = dims.floor_divide(self.stop - self.start + (self.step - away), self.step)
+        return dims.maximum(steps, 0)
+
+
+@dataclass(frozen=True)
 class Zipped:
     """`zip` of iterables of which some are arrays or ranges of the trace."""
 
@@ -150,6 +178,8 @@ def steps(iterable: Any) -> Steps | None:
     """How a loop runs over an iterable, or None if only Python can."""
     if isinstance(iterable, range):
         return _range(iterable)
+    if isinstance(iterable, SymbolicRange):
+        return _symbolic_range(iterable)
     if isinstance(iterable, TracedRange):
         return _traced_range(iterable)
     if isinstance(iterable, Tracer) and iterable.type.shape:
@@ -184,6 +214,27 @@ def _range(given: range) -> Steps:
         return core.wrap(_affine(iota, given.start, given.step))
 
     return Steps(len(given), rows, lambda row: wrapped(core.lift(row)), number)
+
+
+def _symbolic_range(given: SymbolicRange) -> Steps:
+    count, first = given.count, core.lift(given.start)
+
+    def numbers(k: Any) -> Any:
+        scaled = k if given.step == 1 else mul(k, core.full((), given.step, dtypes.i64))
+        return add(scaled, first)
+
+    def item(row: Any) -> Any:
+        made = core.wrap(core.lift(row), weak=True)
+        if given.step > 0:
+            note_bounds(made, given.start, given.stop - 1)
+        else:
+            note_bounds(made, given.stop + 1, given.start)
+        return made
+
+    def rows() -> Any:
+        return core.wrap(numbers(shape.iota(dtype=dtypes.i64, shape=(count,), axis=0)))
+
+    return Steps(count, rows, item, lambda k: item(core.wrap(numbers(core.lift(k)))))
 
 
 def _affine(value: Any, start: int, step: int) -> Any:

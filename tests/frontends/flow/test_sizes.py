@@ -278,3 +278,31 @@ def test_batched(function: Function, arguments: tuple[Any, ...]) -> None:
         wanted = optree.tree_leaves(function(*[part[lane] for part in several]))
         for one, other in zip(made, wanted, strict=True):
             np.testing.assert_allclose(one[lane], other, rtol=1e-8, atol=1e-8)
+
+
+def symbolic_substitution(a: Any, b: Any) -> Any:
+    n = b.shape[0]
+    x, y = np.zeros_like(b), np.zeros_like(b)
+    for i in range(n):
+        x[i] = (b[i] - a[i, :i] @ x[:i]) / a[i, i]
+    for i in range(n - 1, -1, -2):
+        y[i:] += x[i:] * b[i]
+    return x, y
+
+
+def symbolic_elimination(a: Any, b: Any) -> Any:
+    a, n = a.copy(), a.shape[0]
+    for k in range(n):
+        a[k + 1 :, k] /= a[k, k]
+        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+    return a, np.unique(b), b[b > 0]
+
+
+@pytest.mark.parametrize("function", [symbolic_substitution, symbolic_elimination])
+def test_symbolic_sizes(function: Function) -> None:
+    """One version for all sizes, in native code."""
+    compiled = wf.jit(function, specs=(wf.spec("f64[n, n]"), wf.spec("f64[n]")))
+    for size in (1, 2, 7, 40):
+        a, b = A[:size, :size].copy(), X[:size].copy()
+        for one, other in zip(compiled(a, b), function(a, b), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
