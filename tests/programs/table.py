@@ -17,6 +17,7 @@ from tests.programs.source import (
     clustering,
     colours,
     convolution,
+    elements,
     factorisations,
     fitting,
     heat,
@@ -267,6 +268,69 @@ def _unsorted(r: Random, large: bool) -> tuple[Any, ...]:
     return (r.random((500, 20) if large else (40, 3)),)
 
 
+def _signal(r: Random, large: bool) -> tuple[Any, ...]:
+    return r.normal(size=200_000 if large else 60), 0.2, 0.3, 0.2, -0.5, 0.2
+
+
+def _signals(r: Random, large: bool) -> tuple[Any, ...]:
+    return r.normal(size=(500, 500) if large else (6, 40)), 0.9
+
+
+def _one_band(r: Random, large: bool) -> tuple[Any, ...]:
+    below, middle, above, right = r.random((4, 20_000 if large else 50))
+    return below, middle + 3.0, above, right
+
+
+def _words(r: Random, large: bool) -> tuple[Any, ...]:
+    n, m = (600, 500) if large else (30, 25)
+    return r.integers(0, 4, n), r.integers(0, 4, m)
+
+
+def _bytes(r: Random, large: bool) -> tuple[Any, ...]:
+    return (r.integers(0, 256, 200_000 if large else 50).astype(np.uint8),)
+
+
+def _bytes_and_table(r: Random, large: bool) -> tuple[Any, ...]:
+    return (*_bytes(r, large), r.integers(0, 2**32, 256).astype(np.uint32))
+
+
+def _numbers(r: Random, large: bool) -> tuple[Any, ...]:
+    return (r.integers(0, 2**62, 200_000 if large else 50),)
+
+
+def _samples(r: Random, large: bool) -> tuple[Any, ...]:
+    return r.normal(size=200_000 if large else 80), -3.0, 3.0, 50 if large else 7
+
+
+def _odd_square(r: Random, large: bool) -> tuple[Any, ...]:
+    return r.random((201, 201) if large else (15, 15)), 20 if large else 3
+
+
+def _sparse(r: Random, large: bool) -> tuple[Any, ...]:
+    n = 20_000 if large else 30
+    starts = np.concatenate([[0], np.cumsum(r.integers(0, 20, n))])
+    count = int(starts[-1])
+    return starts, r.integers(0, n, count), r.normal(size=count), r.normal(size=n)
+
+
+def _triangle(r: Random, n: int) -> Any:
+    return np.tril(r.normal(size=(n, n))) + n * np.eye(n)
+
+
+def _triangle_and_matrix(r: Random, large: bool) -> tuple[Any, ...]:
+    n = 150 if large else 20
+    return _triangle(r, n), r.normal(size=(n, n))
+
+
+def _triangle_and_vector(r: Random, large: bool) -> tuple[Any, ...]:
+    n = 400 if large else 30
+    return _triangle(r, n), r.normal(size=n)
+
+
+def _definite(r: Random, large: bool) -> tuple[Any, ...]:
+    return (_positive(r, 150 if large else 20),)
+
+
 # In place, and so that Numba compiles them as they are, too.
 SWEEPS: tuple[Program, ...] = (
     Program(sweeps.filter_rows, _rows),
@@ -277,6 +341,24 @@ SWEEPS: tuple[Program, ...] = (
     Program(sweeps.shortest_paths, _floyd),
     Program(sweeps.knapsack, _knapsack, static=(2,)),
     Program(sweeps.bubbled, _unsorted),
+    Program(elements.biquad, _signal),
+    Program(elements.filter_elements, _signals),
+    Program(elements.tridiagonal, _one_band),
+    Program(elements.edit_distance_elements, _words),
+    Program(elements.common_subsequence, _words),
+    Program(elements.hashed, _bytes),
+    Program(elements.random_bits, lambda r, large: (2**61 - 1, 100_000 if large else 50), (1,)),
+    Program(elements.checksum, _bytes_and_table),
+    Program(elements.bit_counts, _numbers),
+    Program(elements.histogram, _samples, static=(3,)),
+    Program(elements.relaxed_elements, _relaxed, static=(1,)),
+    Program(elements.red_black, _odd_square, static=(1,)),
+    Program(elements.sparse_product, _sparse),
+    Program(elements.triangular_product, _triangle_and_matrix),
+    Program(elements.solved_forward, _triangle_and_vector),
+    Program(elements.cholesky_elements, _definite),
+    Program(elements.eliminated_rows, _definite),
+    Program(elements.primes, lambda r, large: (200_000 if large else 100,), static=(0,)),
 )
 
 PROGRAMS: tuple[Program, ...] = (
