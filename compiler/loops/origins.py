@@ -5,6 +5,7 @@ parameter of a branch they are changed versions of.
 from __future__ import annotations
 
 from weft.compiler.ir.graph import Op, Parameter, Result, Value
+from weft.compiler.loops.updates import base_of
 
 
 class Origins:
@@ -32,8 +33,9 @@ class Origins:
         while isinstance(value, Result):
             op = value.op
             memory = op.definition.memory
-            if memory.writes is not None and memory.writes.base is not None:
-                value = op.operands[memory.writes.base]
+            base = base_of(op)
+            if base is not None:
+                value = base
             elif memory.has_branches and (places := self.of_branches(op, op.results.index(value))):
                 value = op.operands[1 + places[0]]
             elif (index := carried_operand(op, value)) is not None:

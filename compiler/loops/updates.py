@@ -19,6 +19,7 @@ from weft.compiler.loops.costs import is_free
 from weft.compiler.loops.estimates import is_at_most
 from weft.compiler.loops.group import FusionGroup
 from weft.compiler.ops.logic import select
+from weft.compiler.ops.strided_updates import strided_update
 from weft.compiler.record import record
 
 Target: TypeAlias = Callable[[Place], Place]
@@ -46,14 +47,24 @@ def update_of(op: Op, is_read: Callable[[Value], bool]) -> Update | None:
     """What an op writes piece by piece; None if it does not. `is_read` says of values whether
     something else reads them.
     """
+    update = _own_update(op)
+    if update is None:
+        return None
+    inner = _inner(update, is_read) if update.kind == "set" and not update.meet else None
+    return update if inner is None else _composed(update, inner)
+
+
+def _own_update(op: Op) -> Update | None:
+    """The same of an op by itself."""
     writes = op.definition.memory.writes
     if writes is None:
-        return None
+        strided = strided_update(op)
+        if strided is None:
+            return None
+        return Update(((strided.value, strided.target),), strided.base, "set", meet=False)
     kind = "set" if writes.combine is None else str(op.attributes[writes.combine])
     base = None if writes.base is None else op.operands[writes.base]
-    update = Update(tuple(writes.pieces(op)), base, kind, writes.may_meet)
-    inner = _inner(update, is_read) if kind == "set" and not update.meet else None
-    return update if inner is None else _composed(update, inner)
+    return Update(tuple(writes.pieces(op)), base, kind, writes.may_meet)
 
 
 def _inner(outer: Update, is_read: Callable[[Value], bool]) -> Update | None:
@@ -93,13 +104,22 @@ def _array_place(ref: Ref) -> Ref:
     return ref
 
 
+def base_of(op: Op) -> Value | None:
+    """What the array begins as that an op writes to."""
+    writes = op.definition.memory.writes
+    if writes is not None:
+        return None if writes.base is None else op.operands[writes.base]
+    strided = strided_update(op)
+    return None if strided is None else strided.base
+
+
 def first_updates(region: Region) -> dict[Value, int]:
     """Which arrays updates begin with, and the place of the first update of each in the program."""
     positions: dict[Value, int] = {}
     for position, op in enumerate(region.ops):
-        writes = op.definition.memory.writes
-        if writes is not None and writes.base is not None:
-            positions.setdefault(op.operands[writes.base], position)
+        base = base_of(op)
+        if base is not None:
+            positions.setdefault(base, position)
     return positions
 
 
