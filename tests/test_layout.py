@@ -48,6 +48,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "compiler.lower.llvm.machine": (
         "compiler.ir",
         "compiler.lower.llvm.target",
+        "compiler.lower.llvm.emit.blocks",
         "compiler.lower.llvm.ternary_logic",
     ),
     "compiler.lower.llvm.math": (

@@ -20,6 +20,7 @@ from weft.compiler.ir.index.references import references
 from weft.compiler.ir.walk import has_effect
 from weft.compiler.loops import maps
 from weft.compiler.loops.costs import is_free, own_cost
+from weft.compiler.loops.counters import array_operands
 from weft.compiler.loops.dependencies import DependencyOrder
 from weft.compiler.loops.estimates import LIMITS as ESTIMATES
 from weft.compiler.loops.estimates import (
@@ -140,7 +141,7 @@ class _Fuser:
     def _place_single(self, op: Op) -> None:
         node = OpaqueNode(op)
         self._add(node, op.results)
-        for operand in op.operands:
+        for operand in array_operands(op):
             self.require(operand, node)
 
     def require(self, value: Value, node: Node) -> None:

@@ -11,6 +11,7 @@ from weft.compiler.ir.graph import Op, Region, Value
 from weft.compiler.ir.index.affine import Loop
 from weft.compiler.ir.index.expression import Ref
 from weft.compiler.ir.index.references import references
+from weft.compiler.loops.counters import array_operands
 from weft.compiler.loops.group import (
     FusionGroup,
     Node,
@@ -75,7 +76,7 @@ class Fusion:
 def _reads(node: Node) -> Iterator[Value]:
     match node:
         case OpaqueNode():
-            for operand in node.op.operands:
+            for operand in array_operands(node.op):
                 yield operand if needs_row_major(node) else view_base(operand)
         case FusionGroup():
             yield from group_reads(node)

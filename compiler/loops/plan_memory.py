@@ -17,6 +17,7 @@ from weft.compiler.ir.graph import Constant, Op, Parameter, Region, Result, Valu
 from weft.compiler.ir.index.affine import are_apart, row_major, total
 from weft.compiler.ir.index.references import references
 from weft.compiler.loops.arena import Buffer, assign_offsets
+from weft.compiler.loops.counters import counters_of
 from weft.compiler.loops.estimates import bytes_of as bytes_of
 from weft.compiler.loops.fusion import Fusion
 from weft.compiler.loops.group import (
@@ -101,6 +102,7 @@ class _Planner:
         self.last = self._last_uses()
         self.result_of: dict[Value, int] = {}
         self.placed: dict[Value, Buffer] = {}
+        self.destined: set[Buffer] = set()  # results' memory that begins as something else
         parameters = made.region.parameters
         self.carried = {parameters[p]: number for number, p in carried.items()}
         for number, parameter in enumerate(parameters):
@@ -143,8 +145,9 @@ class _Planner:
     def _pack_operands(self, op: Op, position: int) -> None:
         """Copies of operands that are not row-major, for ops that take them in no other way."""
         _, count, first = carry_of(op)
+        counters = counters_of(op)
         for number, value in enumerate(op.operands):
-            if not value.type.rank or first <= number < first + count:
+            if not value.type.rank or first <= number < first + count or number in counters:
                 continue
             layout, wanted = self.made.layout(value), row_major(value.type.shape)
             if (layout.offset == 0 and layout.strides == wanted) or self._has_copy(op, value):
@@ -244,6 +247,9 @@ class _Planner:
         shared = self._result_of_follower(node, position, target)
         if shared is not None:
             buffer = shared
+        elif number is not None and (begun := self._begun(dying, number)) is not None:
+            self._give(target, begun)
+            return
         elif number is not None:
             paired = [b for b in dying if self._is_carried_to(b, number)]
             if paired:
@@ -255,11 +261,51 @@ class _Planner:
             self._give(target, dying[0])
             dying[0].last = max(dying[0].last, end)
             return
+        elif (destination := self._destination(target)) is not None:
+            last = len(self.nodes)
+            buffer = Buffer("result", destination, bytes_of(target), position, last, target)
+            self.destined.add(buffer)
         else:
             kind = "late" if self._is_late(bytes_of(target)) else "temporary"
             buffer = Buffer(kind, -1, bytes_of(target), position, end, target)
         plan.buffers.append(buffer)
         self._give(target, buffer)
+
+    def _begun(self, dying: list[Buffer], number: int) -> Buffer | None:
+        """The memory of a result that already holds what the result is made from."""
+        for buffer in dying:
+            if buffer in self.destined and buffer.number == number:
+                return buffer
+        return None
+
+    def _destination(self, value: Value) -> int | None:
+        """The result of the region that an array becomes, changed in place by loops and updates, so
+        that it may be where that result has to be from the beginning.
+        """
+        end = len(self.nodes)
+        while (position := self.last.get(value, end)) < end:
+            following = self._next(value, position)
+            if following is None or following.type != value.type or not value.type.is_static:
+                return None
+            number = self.result_of.get(following)
+            if number is not None:
+                return None if number in self.carried.values() else number
+            value = following
+        return None
+
+    def _next(self, value: Value, position: int) -> Value | None:
+        """What the node that reads an array last makes of it in place."""
+        node = self.nodes[position]
+        if isinstance(node, PiecewiseNode):
+            may = _may_overwrite(self.fusion, node, value, node.result)
+            return node.result if may and node not in self.led else None
+        if not isinstance(node, OpaqueNode) or value not in node.op.operands:
+            return None
+        if [self.fusion.resolve(operand) for operand in node.op.operands].count(value) != 1:
+            return None
+        _, count, first = carry_of(node.op)
+        number = node.op.operands.index(value) - first
+        return node.op.results[number] if 0 <= number < count else None
 
     def _result_of_follower(self, node: Node, position: int, target: Value) -> Buffer | None:
         """The memory of a result that a consumer writes over a product that nothing else reads."""
@@ -301,10 +347,7 @@ class _Planner:
             buffer = self.made.holders.get(value)
             if buffer is None or value in self.made.strided or self._is_kept(node, value):
                 continue
-            mutable = buffer.kind == "temporary" or (
-                buffer.kind == "parameter" and buffer.value in self.carried
-            )
-            if not mutable or buffer.bytes != bytes_of(target):
+            if not self._is_mutable(buffer) or buffer.bytes != bytes_of(target):
                 continue
             if self.last.get(value, -1) != position or self._lives_on(buffer, value, position):
                 continue
@@ -322,6 +365,12 @@ class _Planner:
         if buffer is None or operand.type != target.type:
             return []
         return [buffer] if self._is_free(operand, buffer, position, op) else []
+
+    def _is_mutable(self, buffer: Buffer) -> bool:
+        """Whether an array that dies may be written over."""
+        if buffer.kind == "parameter":
+            return buffer.value in self.carried
+        return buffer.kind == "temporary" or buffer in self.destined
 
     def _is_kept(self, node: Node, value: Value) -> bool:
         """Whether a consumer must leave an array as it is: it was written before, and others read
@@ -387,10 +436,9 @@ class _Planner:
 
     def _is_free(self, value: Value, buffer: Buffer, position: int, op: Op) -> bool:
         """Whether an operand is read here for the last time, and only as this one."""
-        mutable = buffer.kind == "temporary" or buffer.value in self.carried
         uses = [other for other in op.operands if self.made.holders.get(other) is buffer]
         return (
-            mutable
+            self._is_mutable(buffer)
             and len(uses) == 1
             and value not in self.made.strided
             and not any(self.fusion.resolve(o) is value for o in op.operands if o is not value)

@@ -92,7 +92,7 @@ class Schedule:
     of a loop a thread takes at a time. `workspace` has the bytes that nodes work in beside their
     arrays, `workspace_bytes` those of the whole program, and `number_bytes` what numbers take that
     the stack has no room for. `polls` has the nodes after which it asks
-    whether to stop, see `polling`.
+    whether to stop, `asking` the loops that do so every some steps, see `polling`.
     """
 
     cases: dict[str, KernelCase] = field(default_factory=dict)
@@ -107,6 +107,7 @@ class Schedule:
     workspace_bytes: Size = 0
     number_bytes: int = 0
     polls: dict[Node, Size] = field(default_factory=dict)
+    asking: dict[Op, int] = field(default_factory=dict)
 
 
 def schedule(
@@ -124,7 +125,8 @@ def schedule(
     result = scheduler.schedule
     result.workspace, result.workspace_bytes = plan_workspace(plan, kernels, result, routine_bytes)
     result.number_bytes = number_bytes(plan)
-    result.polls = polls_of(plan, kernels, result)
+    polls = polls_of(plan, kernels, result)
+    result.polls, result.asking = polls.nodes, polls.loops
     return result
 
 

@@ -65,6 +65,10 @@ class ScheduleReader:
             op = names.op()
             self._word("by")
             schedule.parallel[op] = names.integer()
+        elif reader.accept(r"loop\b"):
+            op = names.op()
+            reader.expect(r"polls every\b", "'polls every'")
+            schedule.asking[op] = names.integer()
         elif reader.accept(r"workspace\b"):
             schedule.workspace_bytes = reader.read_size()
         elif reader.accept(r"numbers\b"):

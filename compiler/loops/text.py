@@ -338,6 +338,8 @@ class _Writer:
             yield f"{names.nodes[node]} works in {bytes}"
         for node, work in schedule.polls.items():
             yield f"{names.nodes[node]} polls after {work}"
+        for op, steps in schedule.asking.items():
+            yield f"loop {self._op(op)} polls every {steps}"
         if schedule.workspace_bytes != 0:
             yield f"workspace {schedule.workspace_bytes}"
         if schedule.number_bytes:

@@ -28,7 +28,7 @@ from weft.compiler.ops.primitives import ops
 
 Array: TypeAlias = NDArray[Any]
 
-MODE: Final = Choice(("raise", "clip", "fill"))
+MODE: Final = Choice(("raise", "clip", "fill", "inside"))
 KIND: Final = Choice(("set", "add", "mul", "min", "max"))
 
 
@@ -160,7 +160,7 @@ def _coordinates(
         if mode == "clip":
             _require_elements(index, axis, size)
             position = np.clip(position, 0, size - 1)
-        elif mode == "raise":
+        elif mode in ("raise", "inside"):
             _require_inside(index, inside, axis, size)
         else:
             valid &= inside

@@ -34,6 +34,7 @@ from weft.compiler.passes.running import Pass, Report, Run, Step, count_ops, nam
 from weft.compiler.passes.scans.batch_products import batch_scan_products
 from weft.compiler.passes.scans.defer_sums import defer_scan_sums
 from weft.compiler.passes.scans.hoist import hoist_invariants
+from weft.compiler.passes.scans.prove_indices import prove_indices
 from weft.compiler.passes.scans.recompute import recompute_scanned
 from weft.compiler.passes.scans.sink_results import sink_from_scan
 from weft.compiler.passes.scans.unroll import unroll_scans
@@ -57,6 +58,7 @@ DEFAULT: Final[tuple[Pass, ...]] = (
     named(join_padded, "the reverse, in gradients; before sharing, like all rewriting"),
     named(eliminate_common_ops, "after all rewriting of single ops: equal things look equal"),
     named(unroll_scans, "before hoisting: short loops are gone, their steps still shared"),
+    named(prove_indices, "before hoisting: what cannot fail may leave a loop"),
     named(hoist_invariants, "after sharing: an invariant leaves the loop once"),
     named(merge_products, "after hoisting: weights of a loop are its constants by then"),
     named(defer_scan_sums, "after merging: fewer products, plainer sums"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from weft.compiler.ir.errors import BoundsError
 from weft.frontends.numpy.functions import indexing
 from weft.frontends.numpy.functions.ufuncs import apply_ufunc
 from weft.frontends.numpy.keys import with_known
@@ -13,6 +14,9 @@ from weft.frontends.tracing.trace import ArrayLike, current_trace, located
 
 if TYPE_CHECKING:
     from weft.frontends.numpy.array import TracedArray
+
+# What is said of indices; that they are inside only the compiler can know.
+MODES: Final = ("raise", "clip", "fill")
 
 
 class TracedUpdates:
@@ -28,6 +32,8 @@ class TracedUpdates:
         return TracedUpdates(self._array, with_known(key))
 
     def _apply(self, kind: str, new: ArrayLike, mode: str) -> Any:
+        if mode not in MODES:
+            raise BoundsError(f"mode is one of {', '.join(MODES)}, got {mode!r}")
         return current_trace().wrap(
             located(indexing.update, self._array, self._key, new, kind, mode)
         )

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from weft.compiler.ir.stages import LLVM, PARSER, stage
 from weft.compiler.lower.llvm import ternary_logic
+from weft.compiler.lower.llvm.emit.blocks import TIGHT
 from weft.compiler.lower.llvm.target import Target as Target
 from weft.compiler.lower.llvm.target import host as host
 
@@ -43,6 +44,11 @@ _PASSES: Final = (
     "new_gvn",
 )
 
+# Loops whose steps are short are not like that: their numbers have to come from registers instead
+# of memory, their invariants leave them, what they call is written in line. Longer modules would
+# take seconds.
+MOST_LINES: Final = 4000
+
 # NewGVN goes over a function again for each loop that changes what a later one reads, and ends the
 # process once it met one value 100 times (an assertion; 97 loops in a row do that). No function of
 # the benchmarks has more than 26.
@@ -65,15 +71,18 @@ class _Tools:
                 getattr(column, f"add_{name}_pass")()
             self._columns.append(column)
 
-    def optimise(self, module: Any, numbers_values: bool = True) -> None:
-        """Run the passes, the last one only if it is wanted, with a builder of their own: each run
-        adds to what one calls back.
+    def optimise(self, module: Any, text: str) -> None:
+        """Run the passes for the module of a text, with a builder of their own: each run adds to
+        what one calls back.
         """
         import llvmlite.binding as llvm
 
         options = llvm.create_pipeline_tuning_options(2)
         with llvm.create_pass_builder(self.machine, options) as builder:
-            column = self._columns[numbers_values]
+            if has_tight_loops(text):
+                column = builder.getModulePassManager()
+            else:
+                column = self._columns[not has_many_loops(text)]
             _unlocked("RunNewModulePassManager")(column, module, builder)
 
 
@@ -103,8 +112,13 @@ def has_many_loops(text: str) -> bool:
     return any(_loops(function) > MOST_LOOPS for function in text.split("\ndefine "))
 
 
+def has_tight_loops(text: str) -> bool:
+    """Whether a module is worth all that LLVM does for loops."""
+    return f"\n{TIGHT}." in text and text.count("\n") <= MOST_LINES
+
+
 def _loops(text: str) -> int:
-    return text.count("\nloop.") + text.count("\nwhile.")
+    return sum(text.count(f"\n{label}.") for label in ("loop", "while", TIGHT))
 
 
 @contextmanager
@@ -117,7 +131,7 @@ def optimised(text: str, target: Target) -> Iterator[tuple[Any, Any]]:
         with stage(LLVM, "optimiser"):
             module.triple = tools.machine.triple
             module.data_layout = str(tools.machine.target_data)
-            tools.optimise(module, numbers_values=not has_many_loops(text))
+            tools.optimise(module, text)
         yield module, tools.machine
 
 

@@ -16,6 +16,8 @@ from weft.compiler.ir.edit import Editor, Rewriter, edit, without_dead_ops
 from weft.compiler.ir.graph import Constant, Graph, Op, Parameter, Region, Result, Value
 from weft.compiler.ir.walk import has_effect
 from weft.compiler.ops import control, conversion, helpers, shape
+from weft.compiler.ops.counters import counter_of
+from weft.compiler.ops.strided_updates import strided_update
 from weft.compiler.passes.scans.parts import Scan, new_parameters
 
 LOOPS: Final = (control.scan, control.while_)
@@ -129,8 +131,16 @@ def _hoist(op: Op, counts: Counter[str]) -> tuple[Value, ...] | None:
 
 
 def _plan(region: Region, n_consts: int) -> list[Op]:
-    """The dear ops of a body that depend on the loop's constants only, in order."""
-    return [op for op in _invariant(region, n_consts) if not _is_cheap(op)]
+    """The dear ops of a body that depend on the loop's constants only, in order. The mask of a
+    write with gaps is not computed where the write is in place.
+    """
+    updates = [update for op in region.ops if (update := strided_update(op)) is not None]
+    masks = {update.mask for update in updates}
+    return [
+        op
+        for op in _invariant(region, n_consts)
+        if not _is_cheap(op) and masks.isdisjoint(op.results)
+    ]
 
 
 def _invariant(region: Region, n_consts: int) -> list[Op]:
@@ -163,7 +173,9 @@ def _itself_and_inner(op: Op) -> Iterator[Op]:
 
 
 def _is_cheap(op: Op) -> bool:
-    return op.definition.is_view or op.definition in CHEAP
+    if op.definition.is_view or op.definition in CHEAP:
+        return True
+    return len(op.results) == 1 and counter_of(op.results[0]) is not None
 
 
 def _with_dependencies(region: Region, plan: Sequence[Op]) -> list[Op]:

@@ -10,7 +10,7 @@ import weft as wf
 from weft.compiler.ir.dims import Size
 from weft.compiler.loops.parse import parse_program
 from weft.compiler.loops.pipeline import lower_to_loops
-from weft.compiler.loops.polling import MUCH
+from weft.compiler.loops.polling import MUCH, STEPS
 from weft.compiler.loops.program import LoopProgram
 
 
@@ -78,3 +78,44 @@ def test_polls_survive_text() -> None:
         assert list(map(str, again.scheduled.polls.values())) == list(
             map(str, program.scheduled.polls.values())
         )
+
+
+def asking(program: LoopProgram) -> list[int]:
+    return list(program.scheduled.asking.values())
+
+
+def filtered(x: Any) -> Any:
+    return wf.scan(lambda carry, row: ((new := 0.5 * carry + row), new), 0.0, x)[1]
+
+
+def test_short_loops_do_not_ask_and_long_ones_now_and_then() -> None:
+    assert asking(lowered(filtered, "f64[1000]")) == []
+    (every,) = asking(lowered(filtered, "f64[10000000]"))
+    assert every > STEPS and every & (every - 1) == 0
+    assert asking(lowered(filtered, "f64[n]")) == [every]
+
+
+def test_loops_around_loops_that_ask_do_so_too() -> None:
+    def nested(x: Any) -> Any:
+        return wf.scan(lambda carry, row: (carry + filtered(row)[-1], carry), 0.0, x)[0]
+
+    assert asking(lowered(nested, "f64[100, 100]")) == []
+    inner, outer = asking(lowered(nested, "f64[4, 10000000]"))
+    assert outer == STEPS and inner > STEPS
+    long = lowered(nested, "f64[10000, 10000]").scheduled
+    assert len(long.asking) == 1  # of the outer loop: a row is short
+
+
+def test_loops_of_unknown_length_ask() -> None:
+    def loop(x: Any) -> Any:
+        return wf.while_loop(lambda c: c < 9.0, lambda c: c + np.cos(c), x)
+
+    assert len(asking(lowered(loop, "f64[]"))) == 1
+
+
+def test_asking_survives_text() -> None:
+    program = lowered(filtered, "f64[10000000]")
+    assert " polls every " in program.text()
+    again = parse_program(program.text())
+    assert again.text() == program.text()
+    assert asking(again) == asking(program)

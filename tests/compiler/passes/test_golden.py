@@ -30,6 +30,7 @@ from weft.compiler.passes.pipeline import DEFAULT
 from weft.compiler.passes.scans.batch_products import batch_scan_products
 from weft.compiler.passes.scans.defer_sums import defer_scan_sums
 from weft.compiler.passes.scans.hoist import hoist_invariants
+from weft.compiler.passes.scans.prove_indices import prove_indices
 from weft.compiler.passes.scans.recompute import recompute_scanned
 from weft.compiler.passes.scans.sink_results import sink_from_scan
 from weft.compiler.passes.scans.unroll import unroll_scans
@@ -243,6 +244,7 @@ FIRES: dict[str, tuple[Run, Callable[[], Graph]]] = {
     "sink_views": (sink_views, transposed_chain),
     "push_slices_up": (push_slices_up, loops.cut_gates),
     "join_padded": (join_padded, loops.padded_neighbours),
+    "prove_indices": (prove_indices, loops.neighbours_that_are_read),
     "hoist_invariants": (hoist_invariants, loop_with_invariants),
     "hoist_invariants_stretched": (hoist_invariants, loops.same_in_all_steps),
     "merge_products": (merge_products, gates),
@@ -478,6 +480,7 @@ LEFT_ALONE: dict[str, tuple[Run, Callable[[], Graph]]] = {
     "batch_scan_products": (batch_scan_products, loops.products_of_the_step),
     "sink_from_scan": (sink_from_scan, loops.outs_that_stay),
     "recompute_scanned": (recompute_scanned, loops.residuals_that_stay),
+    "prove_indices": (prove_indices, loops.neighbours_beyond_the_end),
     "hoist_invariants": (hoist_invariants, loop_that_must_keep_all),
     "merge_products": (merge_products, products_apart),
     "unroll_scans": (unroll_scans, long_loop),

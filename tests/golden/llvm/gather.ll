@@ -21,9 +21,10 @@ entry:
 }
 define internal void @kernel0(ptr noalias %run, ptr noalias %p0, ptr noalias %p1, ptr noalias %p2, i64 %begin, i64 %end)  {
 entry:
+  %.23 = alloca i64
   br label %loop.1
 loop.1:
-  %.4 = phi i64 [ %begin, %entry ], [ %.48, %done.20 ]
+  %.4 = phi i64 [ %begin, %entry ], [ %.44, %done.20 ]
   %.5 = icmp slt i64 %.4, %end
   br i1 %.5, label %body.2, label %done.3
 body.2:
@@ -41,51 +42,47 @@ body.2:
   %.17 = add i64 %.8, %.16
   br label %loop.18
 loop.18:
-  %.21 = phi i64 [ %.8, %body.2 ], [ %.47, %join.30 ]
+  %.21 = phi i64 [ %.8, %body.2 ], [ %.43, %join.26 ]
   %.22 = icmp slt i64 %.21, %.17
   br i1 %.22, label %body.19, label %done.20
 body.19:
-  %.23 = icmp slt i64 %.13, 0
-  %.24 = add i64 %.13, 20
-  %.25 = select i1 %.23, i64 %.24, i64 %.13
-  %.26 = icmp slt i64 %.25, 0
-  %.27 = icmp sge i64 %.25, 20
-  %.28 = or i1 %.26, %.27
-  br i1 %.28, label %then.29, label %join.30
-then.29:
-  %.31 = getelementptr inbounds i64, ptr %run, i64 1
-  %.32 = load i64, ptr %.31, align 8
-  %.33 = icmp eq i64 %.32, 0
-  br i1 %.33, label %then.34, label %join.35
-then.34:
-  store i64 1, ptr %.31, align 8
-  %.36 = getelementptr inbounds i64, ptr %run, i64 5
-  store i64 1, ptr %.36, align 8
-  %.37 = getelementptr inbounds i64, ptr %run, i64 2
-  store i64 %.13, ptr %.37, align 8
-  %.38 = getelementptr inbounds i64, ptr %run, i64 3
-  store i64 20, ptr %.38, align 8
-  br label %join.35
-join.35:
-  br label %join.30
-join.30:
-  %.39 = select i1 %.28, i64 0, i64 %.25
-  %.40 = mul i64 %.39, 8
-  %.41 = add i64 %.21, %.40
-  %.42 = getelementptr inbounds float, ptr %p1, i64 %.41
-  %.43 = load <8 x float>, ptr %.42, align 4
-  %.44 = mul i64 %.7, 8
-  %.45 = add i64 %.44, %.21
-  %.46 = getelementptr inbounds float, ptr %p2, i64 %.45
-  store <8 x float> %.43, ptr %.46, align 4
-  %.47 = add nsw i64 %.21, 8
+  store i64 %.13, ptr %.23, align 8
+  %.24 = icmp uge i64 %.13, 20
+  br i1 %.24, label %then.25, label %join.26, !prof !{!"branch_weights", i32 1, i32 2000}
+then.25:
+  %.27 = load i64, ptr %.23, align 8
+  %.28 = add i64 %.27, 20
+  store i64 %.28, ptr %.23, align 8
+  %.29 = load i64, ptr %.23, align 8
+  %.30 = icmp uge i64 %.29, 20
+  br i1 %.30, label %then.31, label %join.32, !prof !{!"branch_weights", i32 1, i32 2000}
+then.31:
+  call void @weft.fail(ptr %run, i64 1, i64 %.13, i64 20, i64 0)
+  br label %join.32
+join.32:
+  %.33 = load i64, ptr %.23, align 8
+  %.34 = select i1 %.30, i64 0, i64 %.33
+  store i64 %.34, ptr %.23, align 8
+  br label %join.26
+join.26:
+  %.35 = load i64, ptr %.23, align 8
+  %.36 = mul i64 %.35, 8
+  %.37 = add i64 %.21, %.36
+  %.38 = getelementptr inbounds float, ptr %p1, i64 %.37
+  %.39 = load <8 x float>, ptr %.38, align 4
+  %.40 = mul i64 %.7, 8
+  %.41 = add i64 %.40, %.21
+  %.42 = getelementptr inbounds float, ptr %p2, i64 %.41
+  store <8 x float> %.39, ptr %.42, align 4
+  %.43 = add nsw i64 %.21, 8
   br label %loop.18
 done.20:
-  %.48 = add nsw i64 %.4, 1
+  %.44 = add nsw i64 %.4, 1
   br label %loop.1
 done.3:
   ret void
 }
+define internal void @weft.fail(ptr %run, i64 %error, i64 %detail0, i64 %detail1, i64 %detail2) noinline cold nounwind willreturn memory(argmem: readwrite) ; folded
 define internal void @kernel0.run(ptr %run, ptr %p0, ptr %p1, ptr %p2)  {
 entry:
   call void @kernel0(ptr %run, ptr %p0, ptr %p1, ptr %p2, i64 0, i64 5)

@@ -1,4 +1,3 @@
-declare i64 @llvm.readcyclecounter()
 define i64 @arena_bytes(ptr %run, ptr %numbers)  {
 entry:
   %.1 = getelementptr inbounds i64, ptr %run, i64 0
@@ -20,41 +19,29 @@ entry:
   store float %.6, ptr %.7, align 4
   %.8 = getelementptr inbounds i8, ptr %arena, i64 0
   store i64 0, ptr %.9, align 8
-  br label %while.10
-while.10:
+  br label %tight.10
+tight.10:
   %.12 = load i64, ptr %.9, align 8
   %.13 = icmp slt i64 %.12, 50
-  %.14 = and i64 %.12, 255
-  %.15 = icmp eq i64 %.14, 255
-  br i1 %.15, label %then.16, label %join.17
-then.16:
-  call void @weft.poll(ptr %run)
-  br label %join.17
-join.17:
-  %.18 = getelementptr inbounds i64, ptr %run, i64 5
-  %.19 = load i64, ptr %.18, align 8
-  %.20 = icmp eq i64 %.19, 0
-  %.21 = and i1 %.13, %.20
-  br i1 %.21, label %next.22, label %end.11
-next.22:
-  %.23 = mul i64 %.12, 4
-  %.24 = getelementptr inbounds i8, ptr %.2, i64 %.23
-  %.25 = mul i64 %.12, 4
-  %.26 = getelementptr inbounds i8, ptr %.4, i64 %.25
-  %.27 = load float, ptr %.7, align 4
-  %.28 = getelementptr inbounds float, ptr %.24, i64 0
-  %.29 = load float, ptr %.28, align 4
-  %.30 = fmul contract float %.27, 0x3FE0000000000000
-  %.31 = fadd contract float %.30, %.29
-  store float %.27, ptr %.26, align 4
-  store float %.31, ptr %.7, align 4
-  %.32 = add i64 %.12, 1
-  store i64 %.32, ptr %.9, align 8
-  br label %while.10
+  br i1 %.13, label %next.14, label %end.11
+next.14:
+  %.15 = mul i64 %.12, 4
+  %.16 = getelementptr inbounds i8, ptr %.2, i64 %.15
+  %.17 = mul i64 %.12, 4
+  %.18 = getelementptr inbounds i8, ptr %.4, i64 %.17
+  %.19 = load float, ptr %.7, align 4
+  %.20 = getelementptr inbounds float, ptr %.16, i64 0
+  %.21 = load float, ptr %.20, align 4
+  %.22 = fmul contract float %.19, 0x3FE0000000000000
+  %.23 = fadd contract float %.22, %.21
+  store float %.19, ptr %.18, align 4
+  store float %.23, ptr %.7, align 4
+  %.24 = add i64 %.12, 1
+  store i64 %.24, ptr %.9, align 8
+  br label %tight.10
 end.11:
-  %.33 = load float, ptr %.7, align 4
-  %.34 = getelementptr inbounds i64, ptr %run, i64 1
-  %.35 = load i64, ptr %.34, align 8
-  ret i64 %.35
+  %.25 = load float, ptr %.7, align 4
+  %.26 = getelementptr inbounds i64, ptr %run, i64 1
+  %.27 = load i64, ptr %.26, align 8
+  ret i64 %.27
 }
-define internal void @weft.poll(ptr %run) ; folded

@@ -1,6 +1,5 @@
 declare <32 x float> @llvm.masked.load.v32f32.p0(ptr, i32 immarg, <32 x i1>, <32 x float>)
 declare void @llvm.masked.store.v32f32.p0(<32 x float>, ptr, i32 immarg, <32 x i1>)
-declare i64 @llvm.readcyclecounter()
 declare <16 x float> @llvm.fabs.v16f32(<16 x float>)
 declare <16 x float> @llvm.fma.v16f32(<16 x float>, <16 x float>, <16 x float>)
 declare <16 x float> @llvm.masked.load.v16f32.p0(ptr, i32 immarg, <16 x i1>, <16 x float>)
@@ -28,42 +27,31 @@ entry:
   store ptr %.4, ptr %.6, align 8
   %.7 = getelementptr inbounds i8, ptr %arena, i64 0
   store i64 0, ptr %.8, align 8
-  br label %while.9
-while.9:
+  br label %tight.9
+tight.9:
   %.11 = load i64, ptr %.8, align 8
   %.12 = icmp slt i64 %.11, 50
-  %.13 = and i64 %.11, 255
-  %.14 = icmp eq i64 %.13, 255
-  br i1 %.14, label %then.15, label %join.16
-then.15:
-  call void @weft.poll(ptr %run)
-  br label %join.16
-join.16:
-  %.17 = getelementptr inbounds i64, ptr %run, i64 5
-  %.18 = load i64, ptr %.17, align 8
-  %.19 = icmp eq i64 %.18, 0
-  %.20 = and i1 %.12, %.19
-  br i1 %.20, label %next.21, label %end.10
-next.21:
-  %.22 = mul i64 %.11, 160
-  %.23 = getelementptr inbounds i8, ptr %.2, i64 %.22
-  %.24 = load ptr, ptr %.6, align 8
-  %.25 = load ptr, ptr %.6, align 8
-  call void @kernel2.run(ptr %run, ptr %.23, ptr %.25)
-  %.26 = add i64 %.11, 1
-  store i64 %.26, ptr %.8, align 8
-  br label %while.9
+  br i1 %.12, label %next.13, label %end.10
+next.13:
+  %.14 = mul i64 %.11, 160
+  %.15 = getelementptr inbounds i8, ptr %.2, i64 %.14
+  %.16 = load ptr, ptr %.6, align 8
+  %.17 = load ptr, ptr %.6, align 8
+  call void @kernel2.run(ptr %run, ptr %.15, ptr %.17)
+  %.18 = add i64 %.11, 1
+  store i64 %.18, ptr %.8, align 8
+  br label %tight.9
 end.10:
-  %.27 = load ptr, ptr %.6, align 8
-  %.28 = icmp ne ptr %.27, %.4
-  br i1 %.28, label %then.29, label %join.30
-then.29:
-  call void @llvm.memcpy.p0.p0.i64(ptr %.4, ptr %.27, i64 160, i1 false)
-  br label %join.30
-join.30:
-  %.31 = getelementptr inbounds i64, ptr %run, i64 1
-  %.32 = load i64, ptr %.31, align 8
-  ret i64 %.32
+  %.19 = load ptr, ptr %.6, align 8
+  %.20 = icmp ne ptr %.19, %.4
+  br i1 %.20, label %then.21, label %join.22
+then.21:
+  call void @llvm.memcpy.p0.p0.i64(ptr %.4, ptr %.19, i64 160, i1 false)
+  br label %join.22
+join.22:
+  %.23 = getelementptr inbounds i64, ptr %run, i64 1
+  %.24 = load i64, ptr %.23, align 8
+  ret i64 %.24
 }
 define internal void @kernel0(ptr noalias %run, ptr noalias %p0, ptr noalias %p1, i64 %begin, i64 %end)  {
 entry:
@@ -173,7 +161,6 @@ entry:
   call void @kernel1(ptr %run, ptr %p0, ptr %p1, i64 0, i64 1)
   ret void
 }
-define internal void @weft.poll(ptr %run) ; folded
 define internal void @kernel2(ptr noalias %run, ptr noalias %p0, ptr noalias %p1, i64 %begin, i64 %end)  {
 entry:
   br label %loop.1

@@ -59,15 +59,16 @@ entry:
 }
 define internal void @kernel1(ptr noalias %run, ptr noalias %p0, ptr noalias %p1, ptr noalias %p2, i64 %begin, i64 %end)  {
 entry:
+  %.15 = alloca i64
   br label %loop.1
 loop.1:
-  %.4 = phi i64 [ %begin, %entry ], [ %.37, %done.8 ]
+  %.4 = phi i64 [ %begin, %entry ], [ %.33, %done.8 ]
   %.5 = icmp slt i64 %.4, %end
   br i1 %.5, label %body.2, label %done.3
 body.2:
   br label %loop.6
 loop.6:
-  %.9 = phi i64 [ 0, %body.2 ], [ %.36, %join.22 ]
+  %.9 = phi i64 [ 0, %body.2 ], [ %.32, %join.18 ]
   %.10 = icmp slt i64 %.9, 50
   br i1 %.10, label %body.7, label %done.8
 body.7:
@@ -75,44 +76,40 @@ body.7:
   %.12 = load float, ptr %.11, align 4
   %.13 = getelementptr inbounds i64, ptr %p1, i64 %.9
   %.14 = load i64, ptr %.13, align 8
-  %.15 = icmp slt i64 %.14, 0
-  %.16 = add i64 %.14, 8
-  %.17 = select i1 %.15, i64 %.16, i64 %.14
-  %.18 = icmp slt i64 %.17, 0
-  %.19 = icmp sge i64 %.17, 8
-  %.20 = or i1 %.18, %.19
-  br i1 %.20, label %then.21, label %join.22
-then.21:
-  %.23 = getelementptr inbounds i64, ptr %run, i64 1
-  %.24 = load i64, ptr %.23, align 8
-  %.25 = icmp eq i64 %.24, 0
-  br i1 %.25, label %then.26, label %join.27
-then.26:
-  store i64 1, ptr %.23, align 8
-  %.28 = getelementptr inbounds i64, ptr %run, i64 5
-  store i64 1, ptr %.28, align 8
-  %.29 = getelementptr inbounds i64, ptr %run, i64 2
-  store i64 %.14, ptr %.29, align 8
-  %.30 = getelementptr inbounds i64, ptr %run, i64 3
-  store i64 8, ptr %.30, align 8
-  br label %join.27
-join.27:
-  br label %join.22
-join.22:
-  %.31 = select i1 %.20, i64 0, i64 %.17
-  %.32 = getelementptr inbounds float, ptr %p2, i64 %.31
-  %.33 = load float, ptr %.32, align 4
-  %.34 = fadd contract float %.33, %.12
-  %.35 = getelementptr inbounds float, ptr %p2, i64 %.31
-  store float %.34, ptr %.35, align 4
-  %.36 = add nsw i64 %.9, 1
+  store i64 %.14, ptr %.15, align 8
+  %.16 = icmp uge i64 %.14, 8
+  br i1 %.16, label %then.17, label %join.18, !prof !{!"branch_weights", i32 1, i32 2000}
+then.17:
+  %.19 = load i64, ptr %.15, align 8
+  %.20 = add i64 %.19, 8
+  store i64 %.20, ptr %.15, align 8
+  %.21 = load i64, ptr %.15, align 8
+  %.22 = icmp uge i64 %.21, 8
+  br i1 %.22, label %then.23, label %join.24, !prof !{!"branch_weights", i32 1, i32 2000}
+then.23:
+  call void @weft.fail(ptr %run, i64 1, i64 %.14, i64 8, i64 0)
+  br label %join.24
+join.24:
+  %.25 = load i64, ptr %.15, align 8
+  %.26 = select i1 %.22, i64 0, i64 %.25
+  store i64 %.26, ptr %.15, align 8
+  br label %join.18
+join.18:
+  %.27 = load i64, ptr %.15, align 8
+  %.28 = getelementptr inbounds float, ptr %p2, i64 %.27
+  %.29 = load float, ptr %.28, align 4
+  %.30 = fadd contract float %.29, %.12
+  %.31 = getelementptr inbounds float, ptr %p2, i64 %.27
+  store float %.30, ptr %.31, align 4
+  %.32 = add nsw i64 %.9, 1
   br label %loop.6
 done.8:
-  %.37 = add nsw i64 %.4, 1
+  %.33 = add nsw i64 %.4, 1
   br label %loop.1
 done.3:
   ret void
 }
+define internal void @weft.fail(ptr %run, i64 %error, i64 %detail0, i64 %detail1, i64 %detail2) noinline cold nounwind willreturn memory(argmem: readwrite) ; folded
 define internal void @kernel1.run(ptr %run, ptr %p0, ptr %p1, ptr %p2)  {
 entry:
   call void @kernel1(ptr %run, ptr %p0, ptr %p1, ptr %p2, i64 0, i64 1)

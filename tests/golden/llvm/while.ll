@@ -12,6 +12,7 @@ entry:
   %.7 = alloca float
   %.9 = alloca i64
   %.10 = alloca i64
+  %.11 = alloca i64
   %.1 = getelementptr inbounds i64, ptr %arguments, i64 0
   %.2 = load ptr, ptr %.1, align 8
   %.3 = getelementptr inbounds i64, ptr %results, i64 0
@@ -22,37 +23,41 @@ entry:
   %.8 = getelementptr inbounds i8, ptr %arena, i64 0
   store i64 0, ptr %.9, align 8
   store i64 1, ptr %.10, align 8
-  br label %while.11
-while.11:
-  %.13 = load i64, ptr %.9, align 8
-  %.14 = and i64 %.13, 255
-  %.15 = icmp eq i64 %.14, 255
-  br i1 %.15, label %then.16, label %join.17
-then.16:
+  store i64 0, ptr %.11, align 8
+  br label %tight.12
+tight.12:
+  %.14 = load i64, ptr %.11, align 8
+  %.15 = and i64 %.14, 65535
+  %.16 = icmp eq i64 %.15, 65535
+  br i1 %.16, label %then.17, label %join.18, !prof !{!"branch_weights", i32 1, i32 2000}
+then.17:
   call void @weft.poll(ptr %run)
-  br label %join.17
-join.17:
-  %.18 = getelementptr inbounds i64, ptr %run, i64 5
-  %.19 = load i64, ptr %.18, align 8
-  %.20 = icmp eq i64 %.19, 0
-  br i1 %.20, label %next.21, label %end.12
-next.21:
-  %.22 = load float, ptr %.7, align 4
-  %.23 = fcmp olt float %.22, 0x4059000000000000
-  br i1 %.23, label %next.24, label %end.12
-next.24:
-  %.25 = fmul contract float %.22, 0x4000000000000000
-  store float %.25, ptr %.7, align 4
-  %.26 = add i64 %.13, 1
-  store i64 %.26, ptr %.9, align 8
-  br label %while.11
-end.12:
-  %.27 = load float, ptr %.7, align 4
-  %.28 = getelementptr inbounds i64, ptr %results, i64 0
-  %.29 = load ptr, ptr %.28, align 8
-  store float %.27, ptr %.29, align 4
-  %.30 = getelementptr inbounds i64, ptr %run, i64 1
-  %.31 = load i64, ptr %.30, align 8
-  ret i64 %.31
+  %.19 = getelementptr inbounds i64, ptr %run, i64 5
+  %.20 = load i64, ptr %.19, align 8
+  %.21 = icmp eq i64 %.20, 0
+  br i1 %.21, label %next.22, label %end.13
+next.22:
+  br label %join.18
+join.18:
+  %.23 = load float, ptr %.7, align 4
+  %.24 = fcmp olt float %.23, 0x4059000000000000
+  br i1 %.24, label %next.25, label %end.13
+next.25:
+  %.26 = load float, ptr %.7, align 4
+  %.27 = fmul contract float %.26, 0x4000000000000000
+  store float %.27, ptr %.7, align 4
+  %.28 = add i64 %.14, 1
+  store i64 %.28, ptr %.9, align 8
+  %.29 = add i64 %.14, 1
+  store i64 %.29, ptr %.11, align 8
+  br label %tight.12
+end.13:
+  %.30 = load float, ptr %.7, align 4
+  %.31 = getelementptr inbounds i64, ptr %results, i64 0
+  %.32 = load ptr, ptr %.31, align 8
+  store float %.30, ptr %.32, align 4
+  %.33 = getelementptr inbounds i64, ptr %run, i64 1
+  %.34 = load i64, ptr %.33, align 8
+  ret i64 %.34
 }
-define internal void @weft.poll(ptr %run) ; folded
+define internal void @weft.poll(ptr %run) noinline cold nounwind willreturn ; folded

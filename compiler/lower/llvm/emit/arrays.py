@@ -7,7 +7,7 @@ workspace, parallel loops, and to fail.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from weft.compiler.abi import PARALLEL, Run
 from weft.compiler.artifact import Site
@@ -18,9 +18,13 @@ from weft.compiler.ir.graph import Op
 from weft.compiler.lower.choice import Products
 from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
+from weft.compiler.lower.llvm.emit.partition import SELDOM
 from weft.compiler.lower.llvm.emit.scratch import Scratch, Slots, rounded
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, Type, of_dtype
 from weft.compiler.record import record
+
+_FAIL: Final = "weft.fail"
+_DETAILS: Final = 3  # of a failure, as many as the run record has words for
 
 Element: TypeAlias = "V | tuple[V, V]"
 
@@ -230,13 +234,10 @@ class Env:
 
     def fail(self, f: Function, site: int, details: Sequence[V] = ()) -> None:
         """Note a failure of a site (the first one counts) and ask loops to end."""
-        slot = f.element(self.run, I64, int(Run.ERROR))
-        first = f.load(slot, I64).eq(0)
-        with f.when(first):
-            f.store(f.const(site + 1, I64), slot)
-            f.store(f.const(1, I64), f.element(self.run, I64, int(Run.STOP)))
-            for number, detail in enumerate(details):
-                f.store(detail.to(I64), f.element(self.run, I64, int(Run.DETAIL0) + number))
+        told = [detail.to(I64) for detail in details]
+        told += [f.const(0, I64)] * (_DETAILS - len(told))
+        _define_fail(f.module)
+        f.call(_FAIL, VOID, [self.run, f.const(site + 1, I64), *told])
 
     def parallel(
         self,
@@ -370,6 +371,24 @@ class Env:
                 here.give_back(g, number)
         g.ret()
         return name
+
+
+def _define_fail(module: Module) -> None:
+    """weft.fail(run, error, details ..): it writes to nothing but the run record."""
+    if _FAIL in module.functions:
+        return
+    details = [(f"detail{number}", I64) for number in range(_DETAILS)]
+    parameters = [("run", PTR), ("error", I64), *details]
+    attributes = f"{SELDOM} memory(argmem: readwrite)"
+    f = module.function(_FAIL, VOID, parameters, attributes=attributes, internal=True, glue=True)
+    run, error, *told = f.arguments
+    slot = f.element(run, I64, int(Run.ERROR))
+    with f.when(f.load(slot, I64).eq(0)):
+        f.store(error, slot)
+        f.store(f.const(1, I64), f.element(run, I64, int(Run.STOP)))
+        for number, detail in enumerate(told):
+            f.store(detail, f.element(run, I64, int(Run.DETAIL0) + number))
+    f.ret()
 
 
 def packed(f: Function, captured: Sequence[V]) -> V:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.emit.function import Function
     from weft.compiler.lower.llvm.emit.value import V
+
+TIGHT: Final = "tight"  # how the labels of loops begin whose steps are short, see `machine`
 
 
 class EmittedLoop:

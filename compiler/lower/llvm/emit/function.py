@@ -141,6 +141,13 @@ class Function:
 
     # --- arithmetic ---
 
+    @contextmanager
+    def flagged(self, flags: str) -> Iterator[None]:
+        """What floats may be done to in the `with` block, in LLVM's words: `contract`."""
+        before, self.flags = self.flags, flags
+        yield
+        self.flags = before
+
     def _pair(self, x: Operand, y: Operand) -> tuple[V, V]:
         if isinstance(x, V):
             return x, self.like(y, x)
@@ -471,10 +478,10 @@ class Function:
         self.begin(done)
 
     @contextmanager
-    def loop_while(self) -> Iterator[EmittedLoop]:
+    def loop_while(self, hint: str = "while") -> Iterator[EmittedLoop]:
         """A loop that goes on until `loop.stop_unless(condition)` or `loop.stop_if` ends it."""
         self.has_loops = True
-        head, done = self.label("while"), self.label("end")
+        head, done = self.label(hint), self.label("end")
         self.jump(head)
         self.begin(head)
         yield EmittedLoop(self, done)
@@ -482,10 +489,10 @@ class Function:
         self.begin(done)
 
     @contextmanager
-    def when(self, condition: V) -> Iterator[None]:
-        """A block that runs only if a condition holds."""
+    def when(self, condition: V, *, seldom: bool = False) -> Iterator[None]:
+        """A block that runs only if a condition holds, which it may do seldom."""
         then, done = self.label("then"), self.label("join")
-        self.branch(condition, then, done)
+        self.branch(condition, then, done, likely=seldom)
         self.begin(then)
         yield
         self.jump(done)

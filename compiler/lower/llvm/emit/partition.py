@@ -22,6 +22,9 @@ MOST_INLINED: Final = (32, 256)
 LARGE: Final = 1150
 UNOPTIMISED: Final = "noinline optnone"
 
+# Code that is called seldom from loops that are run often, whose registers it leaves alone.
+SELDOM: Final = "noinline cold nounwind willreturn"
+
 LEAST_LINES: Final = 600  # of a part: less is compiled in no time
 _REFERENCE: Final = re.compile(r"@([\w.]+)")
 

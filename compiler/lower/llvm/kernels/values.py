@@ -199,6 +199,10 @@ class Values:
         given = self.get(scope, extra.position)
         assert isinstance(given, V)
         lanes = given.type.lanes
+        if extra.mode == "inside":
+            return given.to(I64)
+        if extra.mode == "raise" and not lanes:
+            return self._resolved_number(scope, extra, given)
         size = f.splat(self.sizes.value(extra.size), lanes)
         if given.type.is_signed:
             wide = given.to(I64)
@@ -214,6 +218,20 @@ class Values:
             return f.maximum(f.minimum(position, highest), 0)
         self._check(scope, extra, bad, given)
         return f.select(bad, 0, position)
+
+    def _resolved_number(self, scope: Scope, extra: Resolved, given: V) -> V:
+        """One position: the usual ones, from 0 to below the size, take one comparison."""
+        f = self.f
+        wide = given.to(I64 if given.type.is_signed else U64).bits(U64)
+        size = self.sizes.value(extra.size)
+        position = f.variable(wide.bits(I64))
+        with f.when(wide.ge(size.bits(U64)), seldom=True):
+            if given.type.is_signed:
+                position.set(position.get() + size)
+            bad = position.get().bits(U64).ge(size.bits(U64))
+            self._check(scope, extra, bad, given)
+            position.set(f.select(bad, 0, position.get()))
+        return position.get()
 
     def _require_elements(self, scope: Scope, extra: Resolved, given: V) -> None:
         if isinstance(extra.size, int) and extra.size > 0:
@@ -236,7 +254,7 @@ class Values:
             failed = f.call(f"llvm.vector.reduce.or.{bad.type.suffix}", bad.type.element, [bad])
         site = self.env.site(extra.op, "BoundsError", message)
         size = self.sizes.value(extra.size)
-        with f.when(failed):
+        with f.when(failed, seldom=True):
             if not bad.type.lanes:
                 self.env.fail(f, site, [given.to(I64), size])
                 return

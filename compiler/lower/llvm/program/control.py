@@ -9,16 +9,21 @@ from weft.compiler.abi import Run
 from weft.compiler.ir import dims
 from weft.compiler.ir.alignment import aligned
 from weft.compiler.ir.graph import Op, Value
+from weft.compiler.loops.counters import counted_up, counters_of
 from weft.compiler.loops.estimates import bytes_of
 from weft.compiler.loops.memory import ControlPlan
+from weft.compiler.loops.recurrences import serial_sums
 from weft.compiler.loops.workspace import largest
 from weft.compiler.lower.llvm.emit import workspace
-from weft.compiler.lower.llvm.emit.arrays import Element
+from weft.compiler.lower.llvm.emit.arrays import Element, plus, times
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V, Variable
 from weft.compiler.lower.llvm.emit.scratch import Scratch, Slots
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
 from weft.compiler.lower.llvm.kernels import inline_kernel
+from weft.compiler.lower.llvm.program import stepping
+from weft.compiler.lower.llvm.scalar import conversion
+from weft.compiler.ops.counters import ArrayCounter
 
 if TYPE_CHECKING:
     from weft.compiler.lower.llvm.program.region import RegionCode
@@ -161,14 +166,6 @@ def _given(code: RegionCode, op: Op, values: Sequence[Value]) -> list[V | Elemen
     ]
 
 
-def _watch(code: RegionCode, counter: V) -> V:
-    """Now and then ask the runtime whether to stop; whether to go on."""
-    f = code.f
-    with f.when((counter & 255).eq(255)):
-        f.call(code.program.poll(), VOID, [code.run])
-    return f.load(f.element(code.run, I64, int(Run.STOP)), I64).eq(0)
-
-
 # --- scan ---------------------------------------------------------------------------------------
 
 
@@ -180,7 +177,7 @@ def _scan(code: RegionCode, op: Op) -> None:
     carries = _carries(code, plan, op, carry, memory)
     arrays = _ScanArrays(
         _given(code, op, op.operands[:n_consts]),
-        [code.packed_operand(op, rows) for rows in op.operands[n_consts + n_carry :]],
+        _sequences(code, op, n_consts + n_carry),
         [code.row_major(stack) for stack in op.results[n_carry:]],
     )
     length = code.sizes.value(op.attributes["length"])
@@ -196,12 +193,20 @@ def _scan(code: RegionCode, op: Op) -> None:
 
 class _ScanArrays(NamedTuple):
     """What the steps of a scan read and write: constants (numbers, or pointers to rows), and the
-    starts of sequences and stacks.
+    starts of sequences, if these are in memory, and of stacks.
     """
 
     fixed: list[V | Element]
-    rows: list[V]
+    rows: list[V | ArrayCounter]
     stacks: list[V]
+
+
+def _sequences(code: RegionCode, op: Op, first: int) -> list[V | ArrayCounter]:
+    counters = counters_of(op)
+    return [
+        counters[number] if number in counters else code.packed_operand(op, op.operands[number])
+        for number in range(first, len(op.operands))
+    ]
 
 
 def _scan_steps(
@@ -214,21 +219,18 @@ def _scan_steps(
     steps: tuple[V, V],
 ) -> None:
     """Steps of a scan one after the other."""
-    f, n_carry = code.f, op.attributes["n_carry"]
+    n_carry = op.attributes["n_carry"]
     (body_plan,) = plan.bodies
     region = body_plan.region
     first_item = len(region.parameters) - len(arrays.rows)
-    start, end = steps
-    counter = f.variable(start)
-    with f.loop_while() as loop:
-        step = counter.get()
-        loop.stop_unless(step.lt(end) & _watch(code, step))
+    with stepping.counted(code, op, *steps) as step:
         i = step
         if op.attributes["reverse"]:
             i = code.sizes.value(op.attributes["length"]) - 1 - step
         body = code.nested(body_plan, frame)
+        body.serial = serial_sums(op)
         items = [
-            _row(code, row, parameter, i)
+            _item(code, row, parameter, i)
             for row, parameter in zip(arrays.rows, region.parameters[first_item:], strict=True)
         ]
         outs = [
@@ -242,7 +244,6 @@ def _scan_steps(
             if element is not None:
                 code.store_number(element, out)
         _advance(carries, made)
-        counter.set(step + 1)
 
 
 def _scan_at_once(
@@ -267,7 +268,8 @@ def _scan_at_once(
     numbers = [e if isinstance(e, tuple) else (e,) for e in arrays.fixed]
     fixed = [part for number in numbers for part in number]
     frames = [] if slots is None else slots.values
-    captured = [*fixed, *arrays.rows, *arrays.stacks, *frames, *symbols.values()]
+    rows = [row for row in arrays.rows if isinstance(row, V)]
+    captured = [*fixed, *rows, *arrays.stacks, *frames, *symbols.values()]
     name = f"map{len(module.functions)}"
     parameters = [(f"c{number}", value.type) for number, value in enumerate(captured)]
     ends = [("begin", I64), ("end", I64)]
@@ -276,7 +278,7 @@ def _scan_at_once(
     passed = iter(given)
     inner = _ScanArrays(
         [_again(passed, number) for number in numbers],
-        [next(passed) for _ in arrays.rows],
+        [next(passed) if isinstance(row, V) else row for row in arrays.rows],
         [next(passed) for _ in arrays.stacks],
     )
     own = None if slots is None else Slots.of([next(passed) for _ in frames])
@@ -301,6 +303,14 @@ def _again(passed: Iterator[V], number: tuple[V, ...]) -> Element:
     """A number or pointer in another function, of as many parts as before."""
     parts = [next(passed) for _ in number]
     return (parts[0], parts[1]) if len(parts) == 2 else parts[0]
+
+
+def _item(code: RegionCode, row: V | ArrayCounter, parameter: Value, i: V) -> V | Element:
+    """What a step is given of a sequence: a number, or where it is."""
+    if isinstance(row, V):
+        return _row(code, row, parameter, i)
+    count = code.f.const(plus(code.f, times(code.f, i, row.step), row.start), I64)
+    return conversion.cast(code.f, count, dtype=parameter.type.dtype)
 
 
 def _row(code: RegionCode, start: V, step: Value, i: V) -> V:
@@ -345,32 +355,53 @@ def _while(code: RegionCode, op: Op) -> None:
     fixed = _given(code, op, consts)
     frame = f.offset(memory, code.sizes.operand(plan.frame))
     records = [_Record(code, step) for step in body_plan.region.results[len(carry) :]]
-    counter = f.variable(f.const(0, I64))
+    done = f.variable(f.const(0, I64))
     capacity = f.variable(f.const(1, I64))
-    with f.loop_while() as loop:
-        step = counter.get()
-        loop.stop_unless(_watch(code, step))
-        given: list[V | Element] = [*fixed, *[c.get() for c in carries]]
-        (goes_on,) = code.nested(condition_plan, frame).emit(given, [None])
+
+    def given() -> list[V | Element]:
+        return [*fixed, *[carried.get() for carried in carries]]
+
+    def condition() -> V:
+        (goes_on,) = code.nested(condition_plan, frame).emit(given(), [None])
         assert isinstance(goes_on, V)
-        loop.stop_unless(goes_on)
+        return goes_on
+
+    with stepping.repeated(code, op, condition, _known_length(code, op)) as step:
         if records:
-            with f.when(step.ge(capacity.get())):
-                capacity.set(capacity.get() * 2)
-                for record in records:
-                    record.grow(capacity.get())
+            _make_room(f, records, capacity, step)
         outs = [record.at(step) for record in records]
         targets = [c.target() if isinstance(c, _Array) else None for c in carries]
-        made = code.nested(body_plan, frame).emit(given, [*targets, *outs])
+        body = code.nested(body_plan, frame)
+        body.serial = serial_sums(op)
+        made = body.emit(given(), [*targets, *outs])
         for out, element in zip(outs, made[len(carry) :], strict=True):
             if element is not None:
                 code.store_number(element, out)
         _advance(carries, made)
-        counter.set(step + 1)
+        done.set(step + 1)
     _finish(code, op, carries)
     for symbol in dims.symbols(op.attributes["trips"]):
-        code.sizes.symbols[symbol.name] = counter.get()
+        code.sizes.symbols[symbol.name] = done.get()
     _keep_records(code, op, records, len(carry))
+
+
+def _known_length(code: RegionCode, op: Op) -> V | None:
+    """How many steps a loop has whose counter goes up to a number that it is given."""
+    counted = counted_up(op)
+    if counted is None:
+        return None
+    f = code.f
+    first, end = [code.number(op.operands[place]) for place in counted]
+    assert isinstance(first, V) and isinstance(end, V)
+    return f.select(first.lt(end), end - first, f.const(0, I64))
+
+
+def _make_room(f: Function, records: Sequence[_Record], capacity: Variable, step: V) -> None:
+    """Let the memory of records grow where it is full."""
+    with f.when(step.ge(capacity.get())):
+        capacity.set(capacity.get() * 2)
+        for record in records:
+            record.grow(capacity.get())
 
 
 def _keep_records(code: RegionCode, op: Op, records: Sequence[_Record], first: int) -> None:

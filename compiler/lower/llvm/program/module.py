@@ -36,6 +36,7 @@ from weft.compiler.lower.llvm import linkage
 from weft.compiler.lower.llvm.emit import atomics
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Module, V
+from weft.compiler.lower.llvm.emit.partition import SELDOM
 from weft.compiler.lower.llvm.emit.scratch import Scratch
 from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID
 from weft.compiler.lower.llvm.kernels.kernel import KernelCode
@@ -295,7 +296,7 @@ class ProgramCode:
         """The function that long loops call: now and then it asks the runtime."""
         name = "weft.poll"
         if name not in self.module.functions:
-            f = self.module.function(name, VOID, [("run", PTR)], internal=True)
+            f = self.module.function(name, VOID, [("run", PTR)], attributes=SELDOM, internal=True)
             (run,) = f.arguments
             slot = f.element(run, I64, int(Run.CLOCK))
             now = f.call("llvm.readcyclecounter", I64, [])

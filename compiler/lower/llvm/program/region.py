@@ -75,6 +75,7 @@ class RegionCode:
         self.schedule = program.schedule
         self.calls = PlannedCalls(program, plan)
         self.is_outermost = True
+        self.serial: frozenset[Value] = frozenset()  # see `serial_sums`
         self.built = self.calls.built
 
     def nested(self, plan: RegionPlan, frame: V) -> RegionCode:
@@ -283,7 +284,9 @@ class RegionCode:
         ]
         arguments = [self.number(value) for value in kernel.arguments]
         values = Values(self.f, self.env, self.sizes, pointers, arguments)
-        self.numbers.update(InPlace(kernel, values).emit())
+        made = [storage[1] for storage, _ in kernel.arrays if isinstance(storage, tuple)]
+        with self.f.flagged("" if made and self.serial.issuperset(made) else self.f.flags):
+            self.numbers.update(InPlace(kernel, values).emit())
 
     def _array_pointer(self, kernel: Kernel, number: int) -> V:
         """Where the positions of a kernel's array begin, which lie in a buffer."""

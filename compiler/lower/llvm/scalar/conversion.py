@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.lower.llvm.emit.arrays import Element
 from weft.compiler.lower.llvm.emit.function import Function, V
-from weft.compiler.lower.llvm.emit.types import Type, of_dtype
+from weft.compiler.lower.llvm.emit.types import F64, I64, Type, of_dtype
 from weft.compiler.lower.llvm.math.polynomial import format_of
 from weft.compiler.lower.llvm.scalar.halves import is_half, narrow, narrow_integer, widen
+
+_BEYOND: Final = -(1 << 63)  # what x86 makes of a float that no integer is near
 
 
 def cast(f: Function, x: Element, *, dtype: DType) -> Element:
@@ -45,8 +49,19 @@ def _truncated(f: Function, x: V, type: Type) -> V:
     """A float as an integer, towards zero; beyond the range, and of NaN, an end of it.
 
     LLVM's own conversion with ends is done lane by lane, and the one without them is undefined
-    there.
+    there. A number of its own is compared once, where the machine says that it is beyond: loops
+    that count or look up what floats say convert one in every step.
     """
+    if x.type is F64 and type is I64 and f.module.target.triple.startswith("x86_64"):
+        pair = f.insert(f.const(0.0, F64.with_lanes(2)), 0, x)
+        made = f.variable(f.call("llvm.x86.sse2.cvttsd2si64", I64, [pair]))
+        with f.when(made.get().eq(_BEYOND), seldom=True):
+            made.set(_between_ends(f, x, type))
+        return made.get()
+    return _between_ends(f, x, type)
+
+
+def _between_ends(f: Function, x: V, type: Type) -> V:
     low, high = _ends(x, type)
     x = f.select(x.gt(low), x, f.const(low, x.type))
     x = f.select(x.lt(high), x, f.const(high, x.type))

@@ -243,3 +243,35 @@ def residuals_that_stay() -> Graph:
         return [made[0], seen, ops.reduce_sum(dear, axes=(0,))]
 
     return graph({"h": "f32[3]", "x": "f32[9, 3]", "y": "f32[9, 3]"}, write)
+
+
+def neighbours(low: int, high: int) -> Graph:
+    """Each number becomes the sum of its neighbours, from the one at `low` on to before `high`."""
+
+    def step(x: Value, y: Value, i: Value) -> Value:
+        before, after = ops.sub(i, number(1, "i64")), ops.add(i, number(1, "i64"))
+        new = ops.add(ops.gather(y, before, axes=(0,)), ops.gather(x, after, axes=(0,)))
+        return ops.scatter(y, new, i, axes=(0,), kind="set")
+
+    body = region(["f32[9]", "f32[9]", "i64[]"], step)
+
+    def write(x: Value) -> Value:
+        counted = ops.add(ops.iota(dtype="i64", shape=(high - low,), axis=0), number(low, "i64"))
+        options = {"n_consts": 1, "n_carry": 1, "length": high - low}
+        return ops.scan.emit(x, x, counted, **options, regions=[body])[0]
+
+    return graph({"x": "f32[9]"}, write)
+
+
+def neighbours_that_are_read() -> Graph:
+    return neighbours(1, 8)
+
+
+def neighbours_beyond_the_end() -> Graph:
+    """Nothing is known of `i`, which the caller gives, nor of what follows from it."""
+
+    def write(x: Value, i: Value) -> list[Value]:
+        read = ops.gather(x, ops.add(i, number(1, "i64")), axes=(0,))
+        return [read, ops.scatter(x, read, ops.maximum(i, number(0, "i64")), axes=(0,), kind="set")]
+
+    return graph({"x": "f32[9]", "i": "i64[]"}, write)
