@@ -7,6 +7,7 @@ collected beside it and have to live as long as it does.
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Iterator
 from types import MemberDescriptorType
 from typing import Any, Final
@@ -23,6 +24,7 @@ from weft.runtime.signatures import (
     DictOf,
     FieldsOf,
     HeldArray,
+    Layout,
     Leaf,
     ListOf,
     NumberOf,
@@ -200,18 +202,14 @@ class Encoder:
             raise Unsupported(f"arrays of dtype {dtype} cannot be passed")
         self._arrays[self._next_leaf] = slot, argument
         data, note = self._leaf()
-        words = dict.fromkeys(range(abi.Taken.SLOT, abi.Taken.AXES), 0) | {
-            abi.Taken.SLOT: slot,
-            abi.Taken.DATA_AT: data,
-            abi.Taken.DTYPE: self._object(dtype),
-            abi.Taken.KINDS: _same_kinds(dtype),
-            abi.Taken.ITEM: dtype.itemsize,
-            abi.Taken.UNIT: dtype.itemsize // (2 if dtype.kind == "c" else 1),
-            abi.Taken.NOTE_AT: note,
-            abi.Taken.RANK: len(argument.shape),
-            **_passed(argument),
-        }
-        self._code += [Take.ARRAY, *words.values()]
+        begin = len(self._code)
+        self._code += _words_of_kind(
+            dtype, len(argument.shape), layout, argument.copied, argument.donated
+        )
+        self._code[begin + abi.Taken.SLOT] = slot
+        self._code[begin + abi.Taken.DATA_AT] = data
+        self._code[begin + abi.Taken.DTYPE] = self._object(dtype)
+        self._code[begin + abi.Taken.NOTE_AT] = note
         for axis, size in enumerate(argument.shape):
             self._code += self._extent(size, slot, axis)
         if isinstance(layout, str):
@@ -370,19 +368,36 @@ def _passed_strides(leaf: ArrayOf | NumberOf) -> int:
     return leaf.layout.count(None)
 
 
-def _passed(argument: ArrayOf) -> dict[int, int]:
+@functools.lru_cache(maxsize=256)
+def _words_of_kind(
+    dtype: np.dtype[Any], rank: int, layout: Layout, copied: int, donated: bool
+) -> tuple[int, ...]:
+    """The instruction that takes an array, without what tells arrays of a kind apart: there are few
+    kinds, and very many parameters of a model.
+    """
+    words = dict.fromkeys(range(abi.Taken.AXES), 0) | {
+        0: Take.ARRAY,
+        abi.Taken.KINDS: _same_kinds(dtype),
+        abi.Taken.ITEM: dtype.itemsize,
+        abi.Taken.UNIT: dtype.itemsize // (2 if dtype.kind == "c" else 1),
+        abi.Taken.RANK: rank,
+        **_passed(layout, copied, donated),
+    }
+    return tuple(words.values())
+
+
+def _passed(layout: Layout, copied: int, donated: bool) -> dict[int, int]:
     """Which arrays are passed as they are, which are copied, and which are left to another stub."""
-    layout, copied = argument.layout, argument.copied
     if not isinstance(layout, str):
         avoided = abi.C_ORDER if copied >= 0 else 0
-        flags = abi.ALIGNED | (abi.WRITEABLE if argument.donated else 0)
+        flags = abi.ALIGNED | (abi.WRITEABLE if donated else 0)
         none: dict[int, int] = {abi.Taken.COPIED: -1, abi.Taken.COPIED_ODD: -1}
         avoiding: dict[int, int] = {abi.Taken.AVOIDED: avoided, abi.Taken.LEAST: copied}
         return {int(abi.Taken.REQUIRED): flags, **avoiding, **none}
     if copied >= 0 and layout != "C":
         raise Unsupported("copies are row-major")
     flags = abi.ALIGNED | _CONTIGUOUS[layout]
-    flags |= abi.WRITEABLE * argument.donated
+    flags |= abi.WRITEABLE * donated
     odd = -1 if copied < 0 else max(copied, _COPIED_ODD)
     return {abi.Taken.REQUIRED: flags, abi.Taken.COPIED: copied, abi.Taken.COPIED_ODD: odd}
 
