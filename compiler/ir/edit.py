@@ -63,7 +63,11 @@ class Editor:
     def keep(self, old: Op, current: Op) -> None:
         """Append an op that was not replaced."""
         self.builder.ops.append(current)
-        if current is not old:
+        if current is old:
+            return
+        if len(old.results) == 1:  # nearly all ops
+            self.substitution[old.results[0]] = current.results[0]
+        else:
             self.substitution.update(zip(old.results, current.results, strict=True))
 
     def replace(self, old: Op, values: Sequence[Value]) -> None:
@@ -91,7 +95,8 @@ def _have_one_type(left: Value, right: Value) -> bool:
 
 def with_operands(op: Op, operands: tuple[Value, ...], regions: tuple[Region, ...]) -> Op:
     """The op on other operands of the same types, and with other regions of the same types."""
-    types = tuple([result.type for result in op.results])
+    results = op.results
+    types = (results[0].type,) if len(results) == 1 else tuple([r.type for r in results])
     return Op(op.definition, operands, op.attributes, regions, types, op.location)
 
 

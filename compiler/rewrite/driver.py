@@ -31,10 +31,11 @@ def apply_rules(graph: Graph, rules: Sequence[Rule], fired: Counter[str] | None 
     def visit(op: Op) -> Sequence[Value] | None:
         if op in settled:
             return None
-        if not index.rules(op):
+        rules = index.rules(op)
+        if not rules:
             settled.add(op)
             return None
-        return _visit(op, index, counts, settled)
+        return _visit(op, rules, index, counts, settled)
 
     for _ in range(MOST_SWEEPS):
         changed = edit(graph, visit, index.by_root)
@@ -94,11 +95,13 @@ def _index(rules: tuple[Rule, ...]) -> _Index:
     return _Index(rules)
 
 
-def _visit(op: Op, index: _Index, counts: Counter[str], settled: set[Op]) -> Sequence[Value] | None:
+def _visit(
+    op: Op, rules: Sequence[Rule], index: _Index, counts: Counter[str], settled: set[Op]
+) -> Sequence[Value] | None:
     """The op replaced by the first rule that fires, then what it gave by the next, and so on."""
     latest: Value | None = None
     for _ in range(MOST_AT_ONE_PLACE):
-        replacement = _first(op, index.rules(op), counts)
+        replacement = _first(op, rules, counts)
         if replacement is None:
             settled.add(op)
             break
@@ -106,6 +109,7 @@ def _visit(op: Op, index: _Index, counts: Counter[str], settled: set[Op]) -> Seq
         if not isinstance(replacement, Result) or len(replacement.op.results) != 1:
             break
         op = replacement.op
+        rules = index.rules(op)
     return None if latest is None else (latest,)
 
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
 
 from weft.compiler.ir.edit import edit
-from weft.compiler.ir.graph import Graph, Op, Value
+from weft.compiler.ir.graph import Graph, Op, Result, Value
 from weft.compiler.ops import helpers
 from weft.compiler.ops.shape import broadcast, reshape, transpose
 from weft.compiler.rewrite.rules_shape import (
@@ -38,9 +37,9 @@ def sink_views(graph: Graph, fired: Counter[str] | None = None) -> Graph:
                 return None
             counts[f"{op.name} of {op.name}"] += 1
             return (joined,)
-        for view, name, below in _BELOW:
-            if not any([made_by(operand, view) for operand in op.operands]):
-                continue
+        if not any([isinstance(v, Result) and v.op.definition in _JOINED for v in op.operands]):
+            return None  # nearly all
+        for name, below in (("transpose", _below_transpose), ("reshape", _below_reshape)):
             sunk = below(op)
             if sunk is not None:
                 counts[f"{name} below {op.name}"] += 1
@@ -97,9 +96,3 @@ def _below_reshape(op: Op) -> Value | None:
     ]
     result = op.definition(*unshaped, **op.attributes)
     return reshape(result, shape=op.results[0].type.shape)
-
-
-_BELOW: Final = (
-    (transpose, "transpose", _below_transpose),
-    (reshape, "reshape", _below_reshape),
-)
