@@ -15,6 +15,7 @@ from weft.frontends.flow.logic import and_, compare, not_, or_, tested
 from weft.frontends.flow.lookups import item
 from weft.frontends.flow.loops import for_, while_
 from weft.frontends.flow.raising import handled, not_refused, raised
+from weft.frontends.flow.samples import subject
 from weft.frontends.flow.text import joined, percent
 
 
@@ -38,6 +39,7 @@ def operators(convert: Callable[[Any], Any]) -> SimpleNamespace:
         percent=percent,
         raised=raised,
         slice_=builtins.slice,
+        subject=subject,
         tested=tested,
         while_=while_,
         writable=writable,

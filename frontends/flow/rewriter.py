@@ -292,6 +292,17 @@ class _Rewriter(ast.NodeTransformer):
             node.body = [_at(ast.With([around], node.body), node.body[0])]
         return node
 
+    def visit_Match(self, node: ast.Match) -> ast.stmt:
+        self.generic_visit(node)
+        parts = [part for case in node.cases for part in ast.walk(case.pattern)]
+        if any(
+            isinstance(part, ast.MatchClass)
+            or (isinstance(part, ast.MatchSingleton) and part.value is not None)
+            for part in parts
+        ):
+            node.subject = _at(_call("subject", node.subject), node.subject)
+        return node
+
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         is_text = isinstance(node.left, ast.JoinedStr)
         is_text |= isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)

@@ -15,7 +15,7 @@ from weft.compiler.ir.dims import Dim
 from weft.compiler.ir.graph import Parameter
 from weft.frontends.flow.parts import require_defined
 from weft.frontends.numpy.masked.array import Selected
-from weft.frontends.tracing import core
+from weft.frontends.tracing import core, tree
 from weft.frontends.tracing.trace import Tracer
 
 
@@ -106,6 +106,18 @@ def getattr_(owner: Any, name: str, *default: Any) -> Any:
     if default:
         require_defined(owner, name)
     return builtins.getattr(owner, name, *default)
+
+
+def subject(value: Any) -> Any:
+    """What a `match` looks at that asks for classes, which C code does: it would not find those of
+    traced numbers.
+    """
+    if any(isinstance(leaf, Tracer) for leaf in tree.flatten(value)[0]):
+        raise core.trace_error(
+            "a `match` asks for the class of a traced value, or whether it is True or False; write "
+            "`if isinstance(x, ...)` and `if x is True`"
+        )
+    return value
 
 
 def isscalar(element: Any) -> bool:

@@ -386,3 +386,35 @@ def test_errors_of_types_are_pythons(expression: str, values: tuple[Any, ...]) -
             function(expression)(*arguments(x))
         with pytest.raises((TypeError, WeftError)):
             wf.jit(function(expression), control_flow=True, backend="reference")(*arguments(x))
+
+
+def test_match_by_class_is_refused_for_what_is_traced() -> None:
+    def kind(x: Any, known: Any) -> Any:
+        match known:
+            case float():
+                y = 1
+            case {"a": int()}:
+                y = 2
+            case _:
+                y = 3
+        match x:
+            case 7.5 if y > 5:
+                y = 4
+        match (x, known):
+            case (float(), _):
+                y = 5
+        return y
+
+    with pytest.raises(WeftError, match="a `match` asks for the class of a traced value"):
+        wf.trace(kind, control_flow=True)(2.5, 1.5)
+    static = wf.jit(kind, control_flow=True, static_argnames=("x", "known"))
+    assert static(2.5, 1.5) == static(2.5, "text") == 5
+
+
+def test_libraries_whose_names_begin_with_numpy_are_converted() -> None:
+    def ours(x: Any) -> Any:
+        return x if x > 0 else -x
+
+    ours.__module__ = "numpy_financial"
+    compiled = wf.jit(lambda x: ours(x) + 1, control_flow=True, backend="reference")
+    assert compiled(-2.0) == 3.0
