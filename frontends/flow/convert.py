@@ -10,7 +10,7 @@ import functools
 import re
 import types
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack
 from typing import Any, Final
 
 from weft.compiler.ir.errors import TraceError
@@ -19,6 +19,7 @@ from weft.frontends.flow.block import AROUND
 from weft.frontends.flow.identity import checked_ties
 from weft.frontends.flow.left import why_file_is_left, why_generator
 from weft.frontends.flow.operators import operators
+from weft.frontends.flow.raising import in_order
 from weft.frontends.flow.rewriter import RUNTIME, rewritten
 from weft.frontends.flow.source import FUTURE_FLAGS, NoSource, function_node, place_of
 from weft.frontends.tracing.caller import is_weft
@@ -58,7 +59,10 @@ def call_converted(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     here = conversion.get()
     token = conversion.set(here or Conversion(converted, why_plain=_why_plain))
     try:
-        with checked_ties() if here is None else nullcontext():
+        with ExitStack() as stack:
+            if here is None:
+                stack.enter_context(checked_ties())
+                stack.enter_context(in_order())
             return converted(function)(*args, **kwargs)
     except NameError as error:
         raise _explained(error) from error

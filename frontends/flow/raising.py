@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.compiler.ir.errors import BoundsError, ShapeError, WeftError
+from weft.compiler.ir.errors import BoundsError, ShapeError, TraceError, WeftError
 from weft.compiler.ir.graph import Graph, Region, Value
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.walk import walk
@@ -96,6 +96,20 @@ def handled(kinds: Callable[[], Any]) -> Iterator[None]:
             require_no_handler(np.linalg.LinAlgError, "linear algebra")
     finally:
         state.handlers.pop()
+
+
+@contextmanager
+def in_order() -> Iterator[None]:
+    """Around a function: what Python raises while it is traced is not raised where the program may
+    raise something else before.
+    """
+    try:
+        yield
+    except Exception as error:
+        state = conversion.get()
+        if state is None or not state.has_failing or not is_of_data(error):
+            raise
+        raise TraceError(_ALWAYS, location=place_of(error)) from error
 
 
 def not_refused(kinds: Callable[[], Any]) -> None:

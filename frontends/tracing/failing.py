@@ -21,13 +21,15 @@ def fail_where(
     error: BaseException,
     shown: Showing | None = None,
     location: Location | None = None,
+    is_expected: bool = True,
 ) -> None:
     """Let the program raise an exception at the user's line if a rank-0 bool is true. What the
-    exception holds of traced values is put in then; `shown` has the marks in its texts.
+    exception holds of traced values is put in then; `shown` has the marks in its texts. One that is
+    not `is_expected`, such as that of a division by zero, may come after others of the user's.
     """
     require_unhandled(error)
     state = conversion.get()
-    if state is not None:
+    if state is not None and is_expected:
         state.has_failing = True
     values: list[Tracer] = []
     form = _exception(error, shown or Showing([]), values)

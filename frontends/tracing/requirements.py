@@ -20,7 +20,7 @@ def require(holds: Value, error: Exception) -> None:
             return
         if current_trace().parent is None:
             raise error
-    fail_where(not_(holds), error)
+    fail_where(not_(holds), error, is_expected=False)
 
 
 def raised(function: Callable[..., Any], *operands: Any) -> Exception:

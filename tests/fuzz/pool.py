@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import queue
 import signal
@@ -73,6 +74,12 @@ class Process:
         self.ended = False
         threading.Thread(target=self._listen, args=(pool.messages,), daemon=True).start()
 
+    @property
+    def quiet(self) -> float:
+        """For how many seconds nothing was heard of it: no message, and no new program marked."""
+        marked = time.time() - self.current.stat().st_mtime if self.current.exists() else math.inf
+        return min(time.monotonic() - self.heard, marked)
+
     def _listen(self, messages: queue.Queue[Any]) -> None:
         assert self.popen.stdout is not None
         for line in self.popen.stdout:
@@ -134,7 +141,7 @@ class Pool:
 
     def _looked_after(self, process: Process) -> Process:
         """The worker, or a new one in its stead."""
-        hangs = time.monotonic() - process.heard > PATIENCE
+        hangs = process.quiet > PATIENCE
         if process.ended:
             self._lost(process, how_it_ended(process.popen.wait()))
         elif hangs:

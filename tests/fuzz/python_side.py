@@ -32,6 +32,10 @@ def check_python(case: Case, expected: object = None) -> None:
                 raise Failure(f"a refusal without a word: {made}")
             refusals.append(str(made))
             continue
+        if isinstance(wanted, IndexError) and backend == "cpu":
+            continue  # an element that nothing needs is not looked for: docs/numpy.md
+        if isinstance(wanted, ZeroDivisionError) and isinstance(made, Exception):
+            continue  # what is raised in any case may come before: docs/control_flow.md
         _compare(wanted, made)
     if refusals:
         raise Refused(refusals[0])

@@ -418,3 +418,18 @@ def test_libraries_whose_names_begin_with_numpy_are_converted() -> None:
     ours.__module__ = "numpy_financial"
     compiled = wf.jit(lambda x: ours(x) + 1, control_flow=True, backend="reference")
     assert compiled(-2.0) == 3.0
+
+
+def test_what_is_raised_in_any_case_comes_before_what_values_may_raise() -> None:
+    def checked(x: Any, mode: str) -> Any:
+        y = 1 / x
+        if mode not in ("a", "b"):
+            raise ValueError(f"no such mode: {mode}")
+        return y
+
+    compiled = wf.jit(checked, static_argnames="mode", backend="reference")
+    assert compiled(2.0, mode="a") == 0.5
+    with pytest.raises(ValueError, match="no such mode: c"):
+        compiled(2.0, mode="c")
+    with pytest.raises(ZeroDivisionError):
+        compiled(0.0, mode="a")

@@ -312,6 +312,14 @@ def test_what_python_raises_of_known_values_is_raised_where_the_condition_holds(
             y = x * (numbers[0] // 0.0)
         return y
 
+    def either(x: Any) -> Any:
+        if x > 0:
+            raise TypeError("positive")
+        return numbers[5]
+
+    with pytest.raises(wf.TraceError, match="raises whatever its arguments are"):
+        wf.trace(either, control_flow=True)(1.0)
+
     def expression(x: Any) -> Any:
         return (x > 1 and known["b"] > 0) or (int("z") if x > 0 else x < -1)
 
