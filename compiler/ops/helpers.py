@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from weft.compiler.ir.build import constant
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.graph import Constant, Op, Result, Value
@@ -22,6 +24,13 @@ def is_zero(value: Value) -> bool:
     if isinstance(value, Result) and value.op.definition is ops.broadcast:
         return is_zero(value.op.operands[0])
     return isinstance(value, Constant) and not value.array.any()
+
+
+def is_power_of_two(value: Value) -> bool:
+    """Whether a value is a known power of two, a product with which is exact."""
+    if not isinstance(value, Constant) or value.type.shape:
+        return False
+    return abs(float(np.frexp(value.array.astype(np.float64))[0])) == 0.5
 
 
 def masked_as(cotangent: Value, product: Value) -> Value:

@@ -26,6 +26,7 @@ from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops.arithmetic import mul
 from weft.compiler.ops.conversion import rounded
+from weft.compiler.ops.helpers import is_power_of_two
 from weft.compiler.ops.shape import dim_value
 from weft.compiler.record import record
 from weft.frontends.tracing.alias import (
@@ -417,7 +418,7 @@ class Trace(Builder):
         """Append an op and return its results."""
         made = super().emit(definition, operands, attributes, regions, location)
         if self.is_rounding and definition is mul and made[0].type.dtype.is_float:
-            if not any(map(_is_power_of_two, operands)):
+            if not any(map(is_power_of_two, operands)):
                 return super().emit(rounded, made, location=location)
         return made
 
@@ -559,13 +560,6 @@ def find_trace() -> Trace | None:
     """The trace in force, or None."""
     builder = active.get()
     return builder if isinstance(builder, Trace) else None
-
-
-def _is_power_of_two(value: Value) -> bool:
-    """Whether a product with it is exact."""
-    if not isinstance(value, Constant) or value.type.shape:
-        return False
-    return abs(float(np.frexp(value.array.astype(np.float64))[0])) == 0.5
 
 
 def located(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
