@@ -17,6 +17,7 @@ from weft.compiler.ops import special
 from weft.frontends.tracing.core import lift, wrap
 
 _MOST_STEPS: Final = 2000
+_EULER: Final = 0.5772156649015329
 
 # Bernoulli numbers B(2k) over (2k)!, the coefficients of the Euler-Maclaurin formula.
 _BERNOULLI: Final = (
@@ -56,6 +57,13 @@ def gamma(x: Any) -> Any:
     return gammasgn(x) * np.exp(lgamma(x))
 
 
+def rgamma(x: Any) -> Any:
+    """1 / gamma(x), which is 0 at the poles."""
+    is_pole = (x <= 0) & (np.floor(x) == x)
+    safe = np.where(is_pole, 1.0, x).astype(x.dtype)
+    return np.where(is_pole, 0.0, gammasgn(safe) * np.exp(-lgamma(safe))).astype(x.dtype)
+
+
 # --- loops --------------------------------------------------------------------------------------
 
 
@@ -81,7 +89,7 @@ def _unit(x: Any) -> float:
     return float(np.finfo(x.dtype).eps)
 
 
-def _with_rule(function: Callable[..., Any], rule: Callable[..., Any]) -> Callable[..., Any]:
+def with_rule(function: Callable[..., Any], rule: Callable[..., Any]) -> Callable[..., Any]:
     """The function with its own forward derivative."""
     from weft.frontends.regions.custom import CustomJvp  # few programs need it
 
@@ -90,7 +98,7 @@ def _with_rule(function: Callable[..., Any], rule: Callable[..., Any]) -> Callab
     return result
 
 
-def _weighted(slopes: Any, tangents: Any) -> Any:
+def weighted(slopes: Any, tangents: Any) -> Any:
     """The sum of slopes times tangents, which may be None; slopes are functions."""
     parts = [slope() * t for slope, t in zip(slopes, tangents, strict=True) if t is not None]
     return functools.reduce(lambda left, right: left + right, parts)
@@ -220,10 +228,10 @@ def _incomplete_gamma(upper: bool) -> Callable[..., Any]:
     def rule(primals: Any, tangents: Any) -> Any:
         a, x = primals
         slopes = (lambda: _slope_by_a(a, x)), (lambda: _slope_by_x(a, x))
-        slope = _weighted(slopes, tangents)
+        slope = weighted(slopes, tangents)
         return _regularised(a, x, upper), slope * slope.dtype.type(sign)
 
-    return _with_rule(lambda a, x: _regularised(a, x, upper), rule)
+    return with_rule(lambda a, x: _regularised(a, x, upper), rule)
 
 
 def gammainc(a: Any, x: Any) -> Any:
@@ -301,6 +309,37 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     made = np.where(is_turned, 1 - tail, tail)
     made = np.where(is_inside, made, np.where(x >= 1, 1.0, 0.0))
     return np.where(is_right, made, np.nan).astype(x.dtype)
+
+
+# --- exponential integral -----------------------------------------------------------------------
+
+
+@functools.cache
+def _exp1() -> Callable[[Any], Any]:
+    def rule(primals: Any, tangents: Any) -> Any:
+        (x,) = primals
+        return exp1(x), weighted([lambda: -np.exp(-x) / x], tangents)
+
+    return with_rule(lambda x: _exponential_integral(x.astype(np.float64)).astype(x.dtype), rule)
+
+
+def exp1(x: Any) -> Any:
+    """The integral of exp(-t) / t from x on; infinite at 0, NaN to the left."""
+    return _exp1()(x)
+
+
+def _exponential_integral(x: Any) -> Any:
+    """By its series up to 2, and by the continued fraction of the incomplete gamma integral."""
+    is_small = x <= 2
+    small = np.where(is_small & (x > 0), x, 0.5)
+    total: Any = np.zeros_like(small)
+    for k in range(28, 0, -1):
+        total = small * (total + (-1.0) ** (k + 1) / (k * math.factorial(k)))
+    near = total - np.log(small) - _EULER
+    large = np.where(is_small | ~np.isfinite(x), 3.0, x)
+    far = np.exp(-large) * _upper_fraction(np.zeros_like(large), large)[0]
+    made = np.where(is_small, near, np.where(np.isinf(x), 0.0, far))
+    return np.where(x > 0, made, np.where(x == 0, np.inf, np.nan))
 
 
 # --- zeta ---------------------------------------------------------------------------------------

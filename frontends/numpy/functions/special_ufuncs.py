@@ -28,7 +28,7 @@ from weft.compiler.ops.special import (
     sigmoid,
     softplus,
 )
-from weft.frontends.numpy.functions import gammas, normals
+from weft.frontends.numpy.functions import bessel, elliptic, gammas, normals
 from weft.frontends.tracing.core import lift, wrap
 
 
@@ -93,6 +93,9 @@ def _grown(scaled: Callable[[Value], Value]) -> Callable[[Value], Value]:
     return lambda x: mul(scaled(x), exp(abs_(x)))
 
 
+_BESSEL: Final = ("j0", "j1", "y0", "y1", "k0", "k0e", "k1", "k1e")
+_ELLIPTIC: Final = ("ellipe", "ellipeinc", "ellipk", "ellipkinc", "ellipkm1")
+
 SPECIAL: Final[Mapping[str, Callable[..., Value]]] = MappingProxyType(
     {
         "erf": erf,
@@ -128,6 +131,10 @@ SPECIAL: Final[Mapping[str, Callable[..., Value]]] = MappingProxyType(
         "expm1": expm1,
         "log1p": log1p,
         "cbrt": cbrt,
+        **{name: _traced(getattr(bessel, name)) for name in _BESSEL},
+        **{name: _traced(getattr(elliptic, name)) for name in _ELLIPTIC},
+        "exp1": _traced(gammas.exp1),
+        "rgamma": _traced(gammas.rgamma),
     }
 )
 """From the name of a ufunc of `scipy.special` to the ops that compute it."""

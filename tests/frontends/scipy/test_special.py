@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.special
@@ -57,6 +58,21 @@ RANGES: dict[str, tuple[list[tuple[float, float]], float]] = {
     "binom": ([(0.5, 30.0), (0.1, 10.0)], 1e-11),
     "poch": ([(0.5, 10.0), (0.1, 10.0)], 1e-12),
     "sinc": ([(-5.0, 5.0)], 1e-13),
+    "j0": ([(-2.0, 2.0)], 1e-14),
+    "j1": ([(-3.0, 3.0)], 1e-14),
+    "y0": ([(1.2, 3.5)], 1e-13),
+    "y1": ([(0.1, 1.9)], 1e-14),
+    "k0": ([(0.01, 20.0)], 1e-14),
+    "k1": ([(0.01, 20.0)], 1e-14),
+    "k0e": ([(0.01, 50.0)], 1e-14),
+    "k1e": ([(0.01, 50.0)], 1e-14),
+    "ellipk": ([(-20.0, 0.99)], 1e-14),
+    "ellipkm1": ([(0.01, 3.0)], 1e-14),
+    "ellipe": ([(-20.0, 0.99)], 1e-14),
+    "ellipkinc": ([(-6.0, 6.0), (-5.0, 0.95)], 1e-13),
+    "ellipeinc": ([(-6.0, 6.0), (-5.0, 0.95)], 1e-13),
+    "exp1": ([(0.01, 60.0)], 3e-13),
+    "rgamma": ([(-5.3, 20.0)], 1e-13),
 }
 OTHERS = {"logsumexp", "softmax", "log_softmax", "multigammaln", "polygamma"}
 
@@ -190,3 +206,36 @@ def test_edges_of_the_gamma_family() -> None:
     np.testing.assert_allclose(wf.jit(special.loggamma)(z), scipy.special.loggamma(z), rtol=1e-14)
     z, m = np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.0, 3.0])
     np.testing.assert_allclose(wf.jit(special.poch)(z, m), scipy.special.poch(z, m), rtol=1e-14)
+
+
+# --- against more digits --------------------------------------------------------------------------
+
+ORACLES: dict[str, tuple[Any, float, float, float, float]] = {
+    "j0": (lambda x: mpmath.besselj(0, x), -60.0, 60.0, 0, 1e-15),
+    "j1": (lambda x: mpmath.besselj(1, x), -60.0, 60.0, 0, 1e-15),
+    "y0": (lambda x: mpmath.bessely(0, x), 0.01, 60.0, 1e-14, 1e-15),
+    "y1": (lambda x: mpmath.bessely(1, x), 0.01, 60.0, 1e-14, 1e-15),
+    "k0": (lambda x: mpmath.besselk(0, x), 0.01, 60.0, 2e-15, 0),
+    "k1": (lambda x: mpmath.besselk(1, x), 0.01, 60.0, 2e-15, 0),
+    "ellipk": (mpmath.ellipk, -50.0, 0.999, 2e-15, 0),
+    "ellipe": (mpmath.ellipe, -50.0, 0.999, 2e-15, 0),
+    "exp1": (mpmath.e1, 0.01, 60.0, 3e-13, 0),
+    "rgamma": (mpmath.rgamma, -5.3, 20.0, 1e-13, 0),
+}
+"""Of each function: the oracle, where it is compared, and the errors that were found, rounded up:
+relative to the value, and absolute where the function has zeros.
+"""
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_errors_are_those_that_are_documented(name: str) -> None:
+    oracle, low, high, relative, absolute = ORACLES[name]
+    places = np.random.default_rng(3).uniform(low, high, 200)
+    expected = np.array([float(oracle(mpmath.mpf(float(x)))) for x in places])
+    made = wf.jit(getattr(special, name))(places)
+    np.testing.assert_allclose(made, expected, rtol=relative, atol=absolute)
+
+
+@pytest.mark.parametrize("name", ["j0", "j1", "k0", "y0", "ellipkm1", "exp1", "rgamma"])
+def test_second_derivatives(name: str) -> None:
+    wf.check_grads(getattr(special, name), (np.linspace(0.4, 9.0, 5),), order=2)
