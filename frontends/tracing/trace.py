@@ -456,11 +456,9 @@ class Trace(Builder):
 
     def read(self, tracer: Tracer) -> Value:
         """The value of a tracer in this trace; one of an enclosing trace is captured."""
-        if tracer.known is not None:
-            return tracer.value
         root = tracer._root
         home = tracer.region_trace if root is None else root.region_trace
-        if home is self:
+        if home is self or tracer.known is not None:
             return tracer.value
         if home.finished or not self.is_inside(home):
             raise leaked(tracer)
