@@ -500,11 +500,9 @@ class Trace(Builder):
 
     def is_inside(self, other: Trace) -> bool:
         trace: Trace | None = self
-        while trace is not None:
-            if trace is other:
-                return True
+        while trace is not None and trace is not other:
             trace = trace.parent
-        return False
+        return trace is not None
 
     def _constant(self, array: np.ndarray[Any, Any], dtype: DType | None) -> Constant:
         """A constant for an array the user holds; used twice and unchanged in between, it is one
