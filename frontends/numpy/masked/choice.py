@@ -48,7 +48,7 @@ class Mask:
         return np.count_nonzero(self.flags)
 
     def place(self, number: Any) -> Any:
-        """Where the element of that number, which is at least 0, is; behind the end if nowhere."""
+        """Where the element of that number, which is there, is."""
         return np.searchsorted(np.cumsum(self.flags), number + 1)
 
     def ranks(self, size: Size) -> Any:
@@ -95,9 +95,9 @@ class Span:
         return (self.stop - self.start + (self.step - 1)) // self.step
 
     def place(self, number: Any) -> Any:
-        """Where the element of that number, which is at least 0, is; behind the end if nowhere."""
-        place = self.start + number * self.step if self.step > 1 else total(self.start, number)
-        return np.where(place < self.stop, place, np.int64(2**62))
+        """Where the element of that number, which is there, is."""
+        scaled = number * self.step if self.step > 1 else number
+        return self.start + scaled if np.ndim(number) else total(self.start, scaled)
 
     def ranks(self, size: Size) -> Any:
         """For each chosen element of the axis, how many are chosen before it."""

@@ -9,7 +9,18 @@ import numpy as np
 from weft.compiler.ir import dtypes
 from weft.frontends.numpy.masked import slices
 from weft.frontends.numpy.masked.array import Selected, refuse
-from weft.frontends.numpy.masked.choice import Choice, Mask, Span, iota, is_same_choice, total
+from weft.frontends.numpy.masked.choice import (
+    Choice,
+    Mask,
+    Span,
+    difference,
+    iota,
+    is_same_choice,
+    largest,
+    smallest,
+    total,
+)
+from weft.frontends.numpy.masked.requirements import require
 from weft.frontends.tracing import core
 from weft.frontends.tracing.bounds import is_at_least, is_same
 from weft.frontends.tracing.trace import Tracer
@@ -108,7 +119,7 @@ def _along(array: Selected, axis: int, item: Any) -> tuple[Any, ...]:
     numbers: Any = np.asarray(item) if isinstance(item, list) else item
     if numbers.dtype == np.bool_:
         refuse("a mask of another size")
-    return _place(choice, core.wrap(core.lift(numbers)), size), *[None] * numbers.ndim
+    return _places(choice, core.wrap(core.lift(numbers)), size), *[None] * numbers.ndim
 
 
 def _sliced(choice: Choice | None, size: Any, item: slice) -> tuple[Any, Choice]:
@@ -173,11 +184,28 @@ def _ordered(span: Span) -> Span:
 
 
 def _place(choice: Choice, number: Any, size: Any) -> Any:
-    """Where the element of that number is in the whole; out of its bounds if there is none."""
-    is_array = isinstance(number, Tracer) and number.type.rank > 0
-    if not is_array and is_at_least(number, 0):
-        return choice.place(number)
-    counted: Any = number + choice.count()
-    if is_array or not is_at_least(-1, number):
-        counted = np.where(number < 0, counted, number)
-    return np.where(counted < 0, size, choice.place(counted))
+    """Where the element of that number is in the whole. If there is none the program raises, which
+    it would not for a lane of `vmap` that has ended; so the place is always inside.
+    """
+    count = choice.count()
+    counted = number
+    if is_at_least(-1, number):
+        counted = total(count, number)
+    elif not is_at_least(number, 0):
+        counted = np.where(number < 0, number + count, number)
+    if is_at_least(counted, 0) and is_at_least(difference(count, 1), counted):
+        return choice.place(counted)
+    counted = core.wrap(core.lift(counted))
+    at: Any = counted
+    fits = (at >= 0) & (at < count)
+    require(
+        fits, "index {} is out of bounds for an axis of size {}", number, count, kind=IndexError
+    )
+    return smallest(largest(choice.place(counted), 0), difference(size, 1))
+
+
+def _places(choice: Choice, numbers: Any, size: Any) -> Any:
+    """Where the elements of several numbers are; behind the end if there are none."""
+    count = choice.count()
+    counted: Any = np.where(numbers < 0, numbers + count, numbers)
+    return np.where((counted < 0) | (counted >= count), size, choice.place(counted))

@@ -17,14 +17,14 @@ from weft.frontends.tracing.failing import fail_where
 from weft.frontends.tracing.showing import Showing
 
 
-def require(holds: Any, message: str, *sizes: Any) -> None:
-    """Let the program raise a ValueError unless something holds; sizes stand in its message."""
+def require(holds: Any, message: str, *sizes: Any, kind: type[Exception] = ValueError) -> None:
+    """Let the program raise unless something holds; sizes stand in the message."""
     value = core.lift(holds)
     if isinstance(value, Constant) and value.array.all():
         return
     shown = Showing([])
     text = message.format(*[shown.mark(core.wrap(core.lift(size)), "") for size in sizes])
-    fail_where(not_(value), ValueError(text), shown)
+    fail_where(not_(value), kind(text), shown)
 
 
 def require_elements(array: Selected, axes: tuple[int, ...], message: str) -> None:

@@ -131,7 +131,17 @@ def shortened(x: Any, y: Any, a: Any, i: Any) -> Any:
     return i
 
 
+def pairs(x: Any, y: Any, a: Any, i: Any) -> Any:
+    total = 0.0
+    for one, other in zip(x[:i], y[i:], strict=False):
+        total += one * other
+    for k in range(len(y[i:])):
+        total += y[i:][k]
+    return total
+
+
 FUNCTIONS = [
+    pairs,
     attributes,
     questions,
     argument,
@@ -164,3 +174,13 @@ def test_as_python(function: Function) -> None:
                 np.asarray(other).dtype,
             )
             np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("function", [pairs, matrix_rows, windows, view_in_loop, exchanged])
+def test_lanes_that_end_at_different_steps(function: Function) -> None:
+    numbers = np.array([7, 3, 12, 1, 29])
+    made = optree.tree_leaves(wf.vmap(function, in_axes=(None, None, None, 0))(X, Y, A, numbers))
+    for lane, i in enumerate(numbers):
+        wanted = optree.tree_leaves(function(X.copy(), Y, A, int(i)))
+        for one, other in zip(made, wanted, strict=True):
+            np.testing.assert_allclose(one[lane], other, rtol=1e-12, atol=1e-12)
