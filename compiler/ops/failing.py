@@ -18,12 +18,13 @@ from weft.compiler.ir.build import Builder, constant
 from weft.compiler.ir.dims import Size
 from weft.compiler.ir.edit import Rewriter
 from weft.compiler.ir.errors import DTypeError, TraceError
-from weft.compiler.ir.graph import Op, Region, Value
+from weft.compiler.ir.graph import Constant, Op, Region, Value
 from weft.compiler.ir.opdef import OpDef, Trait
 from weft.compiler.ir.raising import Raised, form_of
 from weft.compiler.ir.rules import DerivedRegion, Maybe
 from weft.compiler.ir.types import ArrayType
-from weft.compiler.ops import indexing, logic, reduction
+from weft.compiler.ops import indexing, logic, reduction, shape
+from weft.compiler.ops.helpers import number
 from weft.compiler.ops.primitives import ops
 from weft.compiler.ops.regions import inline_here
 
@@ -106,16 +107,38 @@ def may_fail(op: Op) -> bool:
     return False
 
 
+def _has_mask(op: Op) -> bool:
+    """Whether an op can fail, or an index of its regions can be out of range."""
+    if op.definition is fail or _may_be_outside(op):
+        return True
+    if op.name in (*_WITH_CONSTS, *_WITH_OPERANDS):
+        return any(_has_mask(inner) for region in op.regions for inner in region.ops)
+    return may_fail(op)
+
+
+def _may_be_outside(op: Op) -> bool:
+    """Whether an op raises if its indices are out of range, and these are not known."""
+    if op.definition not in (indexing.gather, indexing.scatter):
+        return False
+    sizes = [op.operands[0].type.shape[axis] for axis in op.attributes["axes"]]
+    is_known = all(isinstance(index, Constant) for index in _indices(op))
+    return op.attributes["mode"] == "raise" and not is_known and 0 not in sizes
+
+
+def _indices(op: Op) -> Sequence[Value]:
+    return op.operands[1 if op.definition is indexing.gather else 2 :]
+
+
 def masked(region: Region) -> Region:
     """The region with one more parameter, a bool that says whether it is to run at all: where it
-    is not, nothing fails.
+    is not, nothing fails, and what is at index 0 is read.
     """
     return _masked(region, len(region.parameters))
 
 
 def is_masked(region: Region) -> bool:
     """Whether a region has something to mask."""
-    return any(may_fail(op) for op in region.ops)
+    return any(map(_has_mask, region.ops))
 
 
 def inline_masked(
@@ -133,8 +156,8 @@ def _masked(region: Region, position: int) -> Region:
     """A masked region whose new parameter is at a position."""
     builder = Builder()
     rewriter = Rewriter(builder)
-    for number, parameter in enumerate(region.parameters):
-        if number == position:
+    for place, parameter in enumerate(region.parameters):
+        if place == position:
             runs = builder.parameter(_BOOL)
         rewriter.substitution[parameter] = builder.parameter(parameter.type, parameter.name)
     if position == len(region.parameters):
@@ -147,12 +170,17 @@ def _masked(region: Region, position: int) -> Region:
 
 
 def _mask(op: Op, rewriter: Rewriter, runs: Value) -> None:
-    if not may_fail(op):
+    if not _has_mask(op):
         rewriter.copy(op)
         return
     operands = [rewriter.value(operand) for operand in op.operands]
     if op.definition is fail:
         fail.emit(logic.and_(operands[0], runs), *operands[1:], **op.attributes)
+        return
+    if _may_be_outside(op):
+        count = len(_indices(op))
+        inside = [_only_where(runs, index) for index in operands[-count:]]
+        rewriter.replace(op, op.definition.emit(*operands[:-count], *inside, **op.attributes))
         return
     attributes = dict(op.attributes)
     if op.name in _WITH_CONSTS:
@@ -166,6 +194,12 @@ def _mask(op: Op, rewriter: Rewriter, runs: Value) -> None:
     regions = [_masked(region, inner) for region in op.regions]
     operands.insert(place, runs)
     rewriter.replace(op, op.definition.emit(*operands, regions=regions, **attributes))
+
+
+def _only_where(runs: Value, index: Value) -> Value:
+    """An index, or 0 where nothing is to run."""
+    wide = shape.broadcast(runs, shape=index.type.shape, dims=()) if index.type.shape else runs
+    return logic.select(wide, index, number(0, index))
 
 
 def _no_mask(op: Op) -> TraceError:

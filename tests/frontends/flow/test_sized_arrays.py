@@ -184,3 +184,30 @@ def test_lanes_that_end_at_different_steps(function: Function) -> None:
         wanted = optree.tree_leaves(function(X.copy(), Y, A, int(i)))
         for one, other in zip(made, wanted, strict=True):
             np.testing.assert_allclose(one[lane], other, rtol=1e-12, atol=1e-12)
+
+
+def to_the_end(x: Any, i: Any) -> Any:
+    total = 0.0
+    for k in range(30 - i):
+        total += x[i + k]
+    return total
+
+
+def if_it_is_there(x: Any, i: Any) -> Any:
+    made = np.zeros(30)
+    if i < 30:
+        made[i] = x[i]
+    return made.sum()
+
+
+@pytest.mark.parametrize(
+    ("function", "slopes"), [(to_the_end, [23, 1, 18, 0]), (if_it_is_there, [1, 1, 1, 0])]
+)
+def test_lanes_that_do_not_run_have_no_index_out_of_range(function: Function, slopes: Any) -> None:
+    numbers = np.array([7, 29, 12, 30])
+    made = wf.vmap(function, in_axes=(None, 0))(X, numbers)
+    np.testing.assert_allclose(made, [function(X, int(i)) for i in numbers])
+    gradients = wf.vmap(wf.grad(function), in_axes=(None, 0))(X, numbers)
+    np.testing.assert_array_equal(gradients.sum(axis=1), slopes)
+    with pytest.raises(wf.BoundsError):
+        wf.vmap(lambda x, i: x[i], in_axes=(None, 0))(X, numbers)
