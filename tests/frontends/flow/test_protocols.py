@@ -86,14 +86,44 @@ def test_a_float_is_no_index() -> None:
         wf.jit(lambda x: [1, 2][operator.index(x[0])], control_flow=True)(VECTOR)
 
 
-@pytest.mark.parametrize("check", [np.testing.assert_allclose, np.testing.assert_array_equal])
-def test_checks_of_values_are_refused(check: Any) -> None:
-    def checked(x: Any) -> Any:
+CHECKS: Any = (np.testing.assert_allclose, np.testing.assert_array_equal)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("is_conditional", [False, True])
+def test_checks_of_values_are_the_programs(check: Any, is_conditional: bool) -> None:
+    def checked(x: Any, y: Any) -> Any:
         check(np.arange(3), [0, 1, 2])
-        check(x, x)
+        if not is_conditional or x[0] > 0:
+            check(x, y)
+        return x * 2.0
+
+    compiled = wf.jit(checked, control_flow=True)
+    x = np.array([1.0, np.nan, 2.0])
+    for y in (x, x + 1e-12, x + 1.0, np.nan_to_num(x), -x):
+        try:
+            expected = checked(x, y)
+        except AssertionError:
+            with pytest.raises(AssertionError, match="(?i)not equal"):
+                compiled(x, y)
+        else:
+            np.testing.assert_array_equal(compiled(x, y), expected)
+    np.testing.assert_array_equal(compiled(-x, -x), -2.0 * x)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_shapes_are_compared_at_once(check: Any) -> None:
+    for function in (check, wf.jit(lambda x, y: (check(x, y), x)[1], control_flow=True)):
+        with pytest.raises(AssertionError, match="mismatch"):
+            function(np.ones(3), np.ones(2))
+
+
+def test_other_checks_of_values_are_refused() -> None:
+    def checked(x: Any) -> Any:
+        np.testing.assert_array_less(x, x + 1)
         return x
 
-    with pytest.raises(wf.TraceError, match=f"{check.__name__} looks at values"):
+    with pytest.raises(wf.TraceError, match="assert_array_less looks at values"):
         wf.jit(checked, control_flow=True)(VECTOR)
 
 
