@@ -64,6 +64,10 @@ class FrozenValueWarning(UserWarning):
     """A value that a trace froze: all calls get what the trace got."""
 
 
+class RetraceWarning(UserWarning):
+    """A function is traced and compiled again and again, for one value after the other."""
+
+
 class ArgumentError(WeftError, TypeError):
     """An argument of a traced or compiled function that is no array, scalar or pytree of them."""
 

@@ -11,7 +11,7 @@ function of complex arguments is the direction of steepest ascent, d/dx + i d/dy
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from weft.frontends.tracing import tree
 from weft.frontends.tracing.arguments import describe_leaf, parameter_names
 from weft.frontends.tracing.caller import caller_location
 from weft.frontends.tracing.conversion import converting
+from weft.frontends.tracing.fixing import with_values
 from weft.frontends.tracing.trace import find_trace
 
 
@@ -92,16 +93,21 @@ def _name(function: Callable[..., Any]) -> str:
 
 def _close(function: Callable[..., Any], arguments: FlatArguments) -> Closure:
     leaves = arguments.leaves
-    return converting(
-        lambda: close(
-            start_trace(find_trace()),
-            function,
-            arguments.treedef,
-            [leaf.type for leaf in leaves],
-            [leaf.weak for leaf in leaves],
-            [leaf.name for leaf in leaves],
+
+    def closed(known: Collection[int]) -> Closure:
+        return converting(
+            lambda: close(
+                start_trace(find_trace()),
+                function,
+                arguments.treedef,
+                [leaf.type for leaf in leaves],
+                [leaf.weak for leaf in leaves],
+                [leaf.name for leaf in leaves],
+                {number: arguments.values[number] for number in known},
+            )
         )
-    )
+
+    return with_values(arguments.values, closed)
 
 
 def chosen_arguments(

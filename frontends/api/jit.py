@@ -60,8 +60,7 @@ class CompiledFunction(Dispatcher):
         """
         from weft.frontends.inspect.profile import profile
 
-        call = self.signature.take_apart(args, kwargs)
-        item = self._specialise(call)
+        item, call = self._version(self.signature.take_apart(args, kwargs))
         donated = self._code(item).program.donated
         arrays = self._arrays(item, call)
         contiguous = [np.asarray(array, order="C") for array in arrays]
@@ -96,8 +95,7 @@ class CompiledFunction(Dispatcher):
         """
         from weft.frontends.inspect.report import why_nan
 
-        call = self.signature.take_apart(args, kwargs)
-        item = self._specialise(call)
+        item, call = self._version(self.signature.take_apart(args, kwargs))
         return why_nan(item.traced.graph, self._arrays(item, call))
 
     def trace(self, *args: Any, **kwargs: Any) -> Graph:
@@ -118,6 +116,10 @@ class CompiledFunction(Dispatcher):
         from weft.frontends.inspect.report import explanation, summary
 
         lines = summary(item.traced.graph, self.backend)
+        lines += [
+            f"  {name} = {value!r} is known to this version: other values are compiled for anew"
+            for name, value in item.fixed
+        ]
         lines += [indent(note, "  ") for note in item.traced.notes]
         if self.backend == "cpu":
             with suppress(CompilerError):
@@ -147,6 +149,10 @@ class CompiledFunction(Dispatcher):
                 lines.append(str(item.program.report))
             lines += failed
         return "\n".join(lines)
+
+    @property
+    def _fixes_numbers(self) -> bool:
+        return super()._fixes_numbers and self._recipe["control_flow"] is None
 
     def _trace(self, call: Call) -> TracedFunction:
         from weft.frontends.eager.anywhere import start_trace

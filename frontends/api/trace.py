@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from weft.compiler.ir.graph import Graph
@@ -11,6 +11,7 @@ from weft.frontends.eager.anywhere import start_trace
 from weft.frontends.flow.api import with_control_flow
 from weft.frontends.tracing.arguments import FunctionSignature
 from weft.frontends.tracing.conversion import converting
+from weft.frontends.tracing.fixing import with_values
 from weft.frontends.tracing.function import trace_call
 
 
@@ -41,6 +42,12 @@ def trace(
     @functools.wraps(function, updated=())
     def traced(*args: Any, **kwargs: Any) -> Graph:
         call = signature.take_apart(args, kwargs)
-        return converting(lambda: trace_call(function, signature.name, call, start_trace()).graph)
+
+        def graph(known: Collection[int] = ()) -> Graph:
+            made = call.with_fixed(known)
+            traced = functools.partial(trace_call, function, signature.name, made)
+            return converting(lambda: traced(start_trace()).graph)
+
+        return graph() if control_flow is not None else with_values(call.values, graph)
 
     return traced

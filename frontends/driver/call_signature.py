@@ -38,6 +38,8 @@ def arguments_of(
 def _argument(spec: tree.TreeDef, leaves: Iterator[signatures.Argument]) -> signatures.Argument:
     if spec.is_leaf():
         return next(leaves)
+    if spec.type is tree.Fixed:
+        return _same(tree.unflatten(spec, ()))
     items = tuple(_argument(child, leaves) for child in spec.children())
     if spec.type is type(None):
         return signatures.Same(None)

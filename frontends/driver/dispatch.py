@@ -11,28 +11,31 @@ import functools
 import operator
 import os
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
 from weft.compiler.ir.ambient import active, sealed
-from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.errors import ArgumentError, CompilerError
-from weft.compiler.ir.types import ArrayType
 from weft.compiler.lower.choice import CHOICES, Products
 from weft.frontends.driver import donation, failures, machine_code, write_back
 from weft.frontends.driver.cache.entry import ProgramEntry, has_host_calls
 from weft.frontends.driver.cache.stored import StoredProgram
+from weft.frontends.driver.declared import passed_dtype, types_of
 from weft.frontends.driver.fallback import Fallback, forget_frames
+from weft.frontends.driver.fixing import FixedNumbers
 from weft.frontends.driver.frozen.guard import Guard
 from weft.frontends.driver.frozen.watch import Watch
 from weft.frontends.driver.gc_pause import gc_paused
 from weft.frontends.driver.retrace import why_traced
 from weft.frontends.driver.specialisation import OptimisedGraph, Specialisation
 from weft.frontends.tracing import tree
-from weft.frontends.tracing.arguments import ArgumentLeaf, Call, FunctionSignature, describe_leaf
+from weft.frontends.tracing.arguments import Call, FunctionSignature
+from weft.frontends.tracing.conversion import is_refusal
+from weft.frontends.tracing.fixing import fewest, with_values
 from weft.runtime.forking import fork_lock
 from weft.runtime.headroom import out_of_memory_is_memory_error
 from weft.runtime.program import Program
@@ -95,7 +98,8 @@ class Dispatcher:
         self._optimise = backend == "cpu" if optimise is None else optimise
         self._column = _column(self._passes, self._optimise) if self._passes else None
         self.signature = FunctionSignature(function, static_argnums, static_argnames)
-        self._specs = None if specs is None else self._spec_types(specs)
+        self._declared = types_of(specs, self.signature.name)
+        self._numbers = FixedNumbers(self.signature.name, self._found_fixed)
         self._donate = donation.donated_parameters(donate, self.signature)
         self._tiered = tiered
         self._threads = threads
@@ -125,8 +129,7 @@ class Dispatcher:
                     return result
         call = self.signature.take_apart(args, kwargs)
         if trace is not None:
-            name = self.signature.name
-            return write_back.call_traced(self.function, name, call, (args, kwargs), trace)
+            return self._call_traced(call, (args, kwargs), trace)
         return self._call_slowly(call, (args, kwargs))
 
     def _call_flat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -141,13 +144,22 @@ class Dispatcher:
                     return tree.unflatten(out_tree, results)
         return MISS
 
+    def _call_traced(self, call: Call, given: Any, trace: Trace) -> Any:
+        """Inside of another trace, for the values of numbers where that is needed."""
+
+        def traced(known: Collection[int] = ()) -> Any:
+            name, fixed = self.signature.name, call.with_fixed(known)
+            return write_back.call_traced(self.function, name, fixed, given, trace)
+
+        return with_values(call.values, traced) if self._fixes_numbers else traced()
+
     @sealed
     def _call_slowly(self, call: Call, given: tuple[tuple[Any, ...], dict[str, Any]]) -> Any:
         """The way of calls that no stub serves: the first of a kind, and unusual ones."""
-        donated = donation.donated_arguments(call, self._donate)
         with gc_paused():
-            specialisation = self._specialise(call)
+            specialisation, call = self._version(call)
             written = specialisation.written
+            donated = donation.donated_arguments(call, self._donate)
             arrays = self._arrays(specialisation, call)
             ends = () if written is None else written.arguments
             if donated or ends:
@@ -170,7 +182,7 @@ class Dispatcher:
     def _arrays(self, specialisation: Specialisation, call: Call) -> list[Any]:
         types = specialisation.parameters
         return [
-            np.asarray(value, _passed_dtype(leaf, type.dtype).numpy)
+            np.asarray(value, passed_dtype(leaf, type.dtype).numpy)
             for value, leaf, type in zip(call.values, call.leaves, types, strict=True)
         ]
 
@@ -191,7 +203,7 @@ class Dispatcher:
             return
         out_tree, written = specialisation.out_tree, specialisation.written
         stub = program.stub(call, out_tree, layout, donated)
-        is_flat = stub is None and not call.static and written is None
+        is_flat = stub is None and written is None and not (call.static or call.fixed)
         if is_flat:
             stub = program.flat_stub(call, layout, donated)
         with self._lock:
@@ -212,16 +224,16 @@ class Dispatcher:
             else:
                 self._stubs = _with_first(stub, self._stubs)
 
-    def _spec_types(self, specs: Sequence[Any]) -> list[ArrayType | None]:
-        leaves, treedef = tree.flatten(tuple(specs))
-        self._spec_tree = treedef
-        from weft.frontends.tracing.spec import spec
-
-        return [None if leaf is Ellipsis else spec(leaf) for leaf in leaves]
+    def _version(self, call: Call) -> tuple[Specialisation, Call]:
+        """The version that serves a call, and the call as that takes it."""
+        item = self._specialise(call)
+        return item, self._numbers.of(call) if item.fixed else call
 
     def _specialise(self, call: Call) -> Specialisation:
-        call = self._with_specs(call)
+        if self._declared is not None:
+            call = self._declared.of(call)
         with self._lock:
+            whole, call = call, self._numbers.of(call) if self._fixes_numbers else call
             known = self._known(call)
             if known is not None:
                 return known
@@ -229,7 +241,15 @@ class Dispatcher:
             key = call.key, now.hexdigest()
             known = self._cache.get(key)
             if known is None:
-                known = self._compile_once(key, call, now)
+                try:
+                    known = self._compile_once(key, call, now)
+                except Exception as refusal:
+                    known = self._compiled_for_values(whole, call, refusal)
+                    if known is None:
+                        raise
+                    return known
+                known.fixed = call.fixed
+                self._numbers.count(call)
                 self._reasons.append(known.reason)
             else:  # equal values, in other objects
                 known.guard = now.guard()
@@ -237,6 +257,41 @@ class Dispatcher:
             known.objects = call.objects
             self._keep(call.key, known)
             return known
+
+    def _compiled_for_values(
+        self, whole: Call, call: Call, refusal: Exception
+    ) -> Specialisation | None:
+        """The version for the values of Python's whole numbers among the arguments, where none can
+        be traced that serves all values.
+        """
+        if not self._fixes_numbers or not is_refusal(refusal):
+            return None
+
+        def needed() -> frozenset[int]:
+            found = fewest(call.whole_numbers, lambda known: self._trace(call.with_fixed(known)))
+            return frozenset() if found is None else found[0]
+
+        if not self._numbers.learn(call, needed):
+            return None
+        with suppress(Exception):
+            made = self._specialise(whole)
+            if self.backend == "cpu":
+                entry = self._entry(replace(call, values=()), self._choice())
+                entry.keep_fixed(self._numbers.positions(call))
+            return made
+        self._numbers.forget(call)
+        return None
+
+    def _found_fixed(self, call: Call) -> Collection[int]:
+        """The leaves whose values an earlier process found to be needed."""
+        if self.backend != "cpu":
+            return ()
+        return self._entry(replace(call, values=()), self._choice()).find_fixed()
+
+    @property
+    def _fixes_numbers(self) -> bool:
+        """Whether a call can be traced for the values of numbers where it cannot for all."""
+        return self._declared is None
 
     def _known(self, call: Call) -> Specialisation | None:
         """The version for a kind of arguments whose guard holds, which is of the very objects that
@@ -438,21 +493,6 @@ class Dispatcher:
 
         item.program = self._program(item, linked)
 
-    def _with_specs(self, call: Call) -> Call:
-        """The call with declared types in place of those of the arrays that came."""
-        if self._specs is None:
-            return call
-        if len(self._specs) != len(call.leaves):
-            raise ArgumentError(
-                f"{self.signature.name} was given {len(self._specs)} specs but is called with "
-                f"{len(call.leaves)} arrays"
-            )
-        leaves = [
-            leaf if type is None else _declared(leaf, type)
-            for leaf, type in zip(call.leaves, self._specs, strict=True)
-        ]
-        return replace(call, leaves=tuple(leaves))
-
 
 def _with_first(new: T, old: tuple[T, ...]) -> tuple[T, ...]:
     return (new, *old[: MOST_STUBS - 1])
@@ -506,17 +546,3 @@ def _optimised(
     from weft.compiler.passes.pipeline import optimise
 
     return optimise(graph, passes=passes, before=before)
-
-
-def _passed_dtype(leaf: ArgumentLeaf, declared: DType) -> DType:
-    """The dtype in which an argument is passed: its own, but a Python scalar takes a declared one
-    of its kind or a wider kind.
-    """
-    own = leaf.type.dtype
-    fits = declared.is_complex or (declared.is_float and not own.is_complex)
-    fits = fits or (declared.is_integer and own.is_integer)
-    return declared if leaf.weak and fits else own
-
-
-def _declared(leaf: ArgumentLeaf, type: ArrayType) -> ArgumentLeaf:
-    return describe_leaf(leaf.name, type, "")

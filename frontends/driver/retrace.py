@@ -18,8 +18,11 @@ def why_traced(name: str, call: Call, known: Sequence[Any]) -> str:
 
 
 def _differences(call: Call, key: Any) -> list[str]:
-    treedef, kinds, static, orders = key
+    treedef, kinds, static, orders, fixed = key
     mine = call.key
+    if [name for name, _ in mine[4]] == [name for name, _ in fixed] and mine[4] != fixed:
+        changed = [(name, now, then) for (name, now), (_, then) in zip(mine[4], fixed, strict=True)]
+        return [f"{n} is {a[1]!r}, was {b[1]!r}" for n, a, b in changed if a != b]
     if treedef != mine[0]:
         return [f"the arguments have another structure: {mine[0]} instead of {treedef}"]
     differences = []

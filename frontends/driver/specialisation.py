@@ -53,6 +53,7 @@ class Specialisation:
         self.guard: Guard
         self.objects: tuple[Any, ...] = ()
         self.calls_back = False
+        self.fixed: tuple[tuple[str, Any], ...] = ()
         self.written: Written | None = None
         self.program: Fallback | Tiered
         self.parameters: tuple[ArrayType, ...]

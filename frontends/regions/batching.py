@@ -17,6 +17,7 @@ from weft.frontends.regions.closures import FlatArguments, apply_region, close, 
 from weft.frontends.tracing import core, tree
 from weft.frontends.tracing.arguments import ArgumentLeaf, parameter_names
 from weft.frontends.tracing.caller import caller_location
+from weft.frontends.tracing.fixing import with_values
 from weft.frontends.tracing.trace import current_trace
 
 
@@ -54,13 +55,18 @@ def apply_batched(
 ) -> Any:
     """The results of a function of a batch, in the trace in force."""
     types = [_element(leaf.type, axis) for leaf, axis in zip(arguments.leaves, axes, strict=True)]
-    closure = close(
-        current_trace().nested(),
-        function,
-        arguments.treedef,
-        types,
-        [leaf.weak for leaf in arguments.leaves],
-        [leaf.name for leaf in arguments.leaves],
+    whole = [v if axis is None else None for v, axis in zip(arguments.values, axes, strict=True)]
+    closure = with_values(
+        whole,
+        lambda known: close(
+            current_trace().nested(),
+            function,
+            arguments.treedef,
+            types,
+            [leaf.weak for leaf in arguments.leaves],
+            [leaf.name for leaf in arguments.leaves],
+            {number: whole[number] for number in known},
+        ),
     )
     wanted = _leaf_axes_of_result(out_axes, closure.out_tree)
     marks = [False] * closure.n_captured + [axis is not None for axis in axes]

@@ -6,7 +6,7 @@ and outside, where arrays are computed at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,8 +76,11 @@ def close(
     types: Sequence[ArrayType],
     weak: Sequence[bool] | None = None,
     names: Sequence[str] | None = None,
+    known: Mapping[int, Any] | None = None,
 ) -> Closure:
-    """Trace a function of positional arguments whose leaves have these types, in a new trace."""
+    """Trace a function of positional arguments whose leaves have these types, in a new trace. Of
+    leaves that are `known` the function gets the values.
+    """
     outer = trace.parent
     weakness = weak or [False] * len(types)
     labels = names or [""] * len(types)
@@ -86,7 +89,8 @@ def close(
             trace.argument(type, label, weak=is_weak, owner=f"the argument {label}".rstrip())
             for type, label, is_weak in zip(types, labels, weakness, strict=True)
         ]
-        returned = prepared(function)(*tree.unflatten(treedef, tracers))
+        given = [(known or {}).get(number, tracer) for number, tracer in enumerate(tracers)]
+        returned = prepared(function)(*tree.unflatten(treedef, given))
         name = function_name(function)
         values, out_tree = lift_results(returned, trace, name)
     region, captured = trace.closed_region(values)

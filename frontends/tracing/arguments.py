@@ -8,8 +8,8 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -39,16 +39,36 @@ class ArgumentLeaf:
         return self.type, self.weak, self.is_scalar
 
 
+_NO_ARRAY: Final = ArrayType(scalar_dtype(False))  # of leaves that are no arrays
+
+
 @record
 class Call:
-    """The arguments of a call, taken apart: arrays in `values` (described by `leaves`), the rest in
-    `static`.
+    """The arguments of a call, taken apart: arrays in `values` (described by `leaves`), static
+    arguments in `static`, and in `fixed`, by name, leaves that belong to the structure: texts, and
+    Python's whole numbers whose values a trace needs.
     """
 
     leaves: tuple[ArgumentLeaf, ...]
     values: tuple[Any, ...]
     treedef: tree.TreeDef
     static: tuple[tuple[int | str, Any], ...]
+    fixed: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def whole_numbers(self) -> tuple[int, ...]:
+        """Which leaves are ints and bools of Python."""
+        return tuple([n for n, value in enumerate(self.values) if type(value) in (int, bool)])
+
+    def with_fixed(self, positions: Collection[int]) -> Call:
+        """The call with the values of some leaves as a part of its structure."""
+        if not positions:
+            return self
+        treedef = tree.with_fixed(self.treedef, self.values, positions)
+        fixed = [(self.leaves[n].name, self.values[n]) for n in sorted(positions)]
+        leaves = [leaf for n, leaf in enumerate(self.leaves) if n not in positions]
+        values = [value for n, value in enumerate(self.values) if n not in positions]
+        return Call(tuple(leaves), tuple(values), treedef, self.static, (*self.fixed, *fixed))
 
     @property
     def keywords(self) -> tuple[str, ...]:
@@ -73,7 +93,8 @@ class Call:
         static = tuple(
             [(argument_key, tree.distinct_key(value)) for argument_key, value in self.static]
         )
-        return self.treedef, kinds, static, self.orders
+        fixed = tuple([(name, tree.distinct_key(value)) for name, value in self.fixed])
+        return self.treedef, kinds, static, self.orders, fixed
 
 
 class FunctionSignature:
@@ -130,8 +151,13 @@ class FunctionSignature:
                 static.append((name, _hashable(kwargs[name], name)))
                 del dynamic_kwargs[name]
         values, paths, treedef = tree.flatten_with_names((tuple(dynamic_args), dynamic_kwargs))
-        leaves = [self._leaf(path, value) for path, value in zip(paths, values, strict=True)]
-        return Call(tuple(leaves), tuple(values), treedef, tuple(static))
+        texts = [n for n, value in enumerate(values) if type(value) is str]
+        leaves = [
+            ArgumentLeaf(self._name(path), _NO_ARRAY) if n in texts else self._leaf(path, value)
+            for n, (path, value) in enumerate(zip(paths, values, strict=True))
+        ]
+        call = Call(tuple(leaves), tuple(values), treedef, tuple(static))
+        return call.with_fixed(texts)
 
     def has_order(self, names: Iterable[str]) -> bool:
         """Whether a function sees in which order it was given these keywords."""
@@ -146,11 +172,15 @@ class FunctionSignature:
         return self.names[number] if number < len(self.names) else f"args.{number}"
 
     def _leaf(self, path: str, value: Any) -> ArgumentLeaf:
+        return describe_leaf(self._name(path), value, self.name)
+
+    def _name(self, path: str) -> str:
+        """The name of a leaf that is at a path in the tuple of positional and other arguments."""
         group, _, rest = path.partition(".")
         if group == "0":
             number, _, inner = rest.partition(".")
             rest = ".".join(part for part in (self.argument_name(int(number)), inner) if part)
-        return describe_leaf(rest, value, self.name)
+        return rest
 
 
 def describe_leaf(name: str, value: Any, function: str) -> ArgumentLeaf:

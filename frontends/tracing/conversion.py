@@ -117,7 +117,7 @@ def converting(trace: Callable[[], T], tell: Callable[[str], None] | None = None
     try:
         return trace()
     except Exception as error:
-        if not wish.is_met or not _is_refusal(error):
+        if not wish.is_met or not is_refusal(error):
             raise
         refusal = error
     finally:
@@ -130,7 +130,7 @@ def converting(trace: Callable[[], T], tell: Callable[[str], None] | None = None
     raise refusal
 
 
-def _is_refusal(error: Exception) -> bool:
+def is_refusal(error: Exception) -> bool:
     """Whether an error may be about what conversion made of a function. Wrong shapes and the like
     are as wrong without it, and so is what the user's own code raises.
     """

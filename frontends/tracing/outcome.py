@@ -58,7 +58,7 @@ class Arguments:
         written = [n for n in kept if self.tracers[n].value is not self._starts[n]]
         for number in written:
             self._require_shape(number)
-        leaves, after_tree = tree.flatten(self.containers)
+        leaves, after_tree = _without_known(*tree.flatten(self.containers))
         is_same = after_tree == self._call.treedef and all(map(_is, leaves, self.tracers))
         if not self._is_open or (not written and is_same):
             values, out_tree = lift_results(result, self._trace, name)
@@ -166,6 +166,15 @@ class Arguments:
                 location=made_at(leaf),
             )
         return views
+
+
+def _without_known(leaves: list[Any], treedef: tree.TreeDef) -> tuple[list[Any], tree.TreeDef]:
+    """The leaves but for texts and whole numbers that are known, which belong to the structure."""
+    known = [n for n, leaf in enumerate(leaves) if type(leaf) in (str, int, bool)]
+    if not known:
+        return leaves, treedef
+    rest = [leaf for n, leaf in enumerate(leaves) if n not in known]
+    return rest, tree.with_fixed(treedef, leaves, known)
 
 
 def _is(one: Any, other: Any) -> bool:

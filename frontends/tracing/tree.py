@@ -11,7 +11,8 @@ import functools
 import inspect
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextvars import ContextVar
 from typing import Any, Final
 
 import optree
@@ -22,6 +23,29 @@ NAMESPACE: Final = "weft"
 TreeDef = optree.PyTreeSpec
 _FINISH: Final = "__of_children__"
 _registered: Final[dict[type, tuple[str, ...]]] = {}  # dataclasses, with their static fields
+
+
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    """A leaf as a part of the structure that it is in: users get the value itself."""
+
+    value: Any = dataclasses.field(metadata={"static": True})
+
+    def __of_children__(self) -> Any:
+        return self if _keeps_fixed.get() else self.value
+
+
+_keeps_fixed: Final[ContextVar[bool]] = ContextVar("weft_keeps_fixed", default=False)
+
+
+def with_fixed(treedef: TreeDef, leaves: Sequence[Any], positions: Collection[int]) -> TreeDef:
+    """The structure with some of the leaves, those at these positions, as parts of it."""
+    marked = [Fixed(leaf) if n in positions else leaf for n, leaf in enumerate(leaves)]
+    token = _keeps_fixed.set(True)
+    try:
+        return flatten(unflatten(treedef, marked))[1]
+    finally:
+        _keeps_fixed.reset(token)
 
 
 def flatten(tree: Any) -> tuple[list[Any], TreeDef]:

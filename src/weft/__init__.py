@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from weft.compiler.ir.errors import LoweringError as LoweringError
     from weft.compiler.ir.errors import OutOfMemoryError as OutOfMemoryError
     from weft.compiler.ir.errors import ParseError as ParseError
+    from weft.compiler.ir.errors import RetraceWarning as RetraceWarning
     from weft.compiler.ir.errors import ShapeError as ShapeError
     from weft.compiler.ir.errors import TraceError as TraceError
     from weft.compiler.ir.errors import VerifyError as VerifyError
@@ -87,7 +88,8 @@ __version__ = "0.1.0"
 _ERRORS = (
     "ArgumentError BoundsError CompilerError CompilerWarning DTypeError EvaluationError "
     "FrozenValueError FrozenValueWarning "
-    "LoweringError OutOfMemoryError ParseError ShapeError TraceError VerifyError WeftError"
+    "LoweringError OutOfMemoryError ParseError RetraceWarning ShapeError TraceError VerifyError "
+    "WeftError"
 )
 _CONTROL = (
     "callback checkpoint cond debug_print dynamic_slice dynamic_update_slice fori_loop map probe "

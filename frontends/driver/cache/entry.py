@@ -15,7 +15,7 @@ import os
 import struct
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from weft.runtime.cache import Cache
 
 Strides = tuple[int | None, ...]
+_FIXED: Final = "fixed leaves"
 _UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, struct.error)
 _SHOWS_WARNINGS: Final = getattr(warnings, "_showwarning_orig", warnings.showwarning)
 _CHANGED: Final = "Weft's own sources changed since they were loaded"
@@ -115,6 +116,22 @@ class ProgramEntry:
         except Exception as error:  # looking at a user's object can run the user's code
             self._why_traced = f"looking at the function raised {error!r}"
         return None
+
+    def find_fixed(self) -> tuple[int, ...]:
+        """Which leaves an earlier process found that the trace of the function needs to know."""
+        digest = None if self._refused else self._try_digest()
+        data = None if digest is None else self._cache.get(self._key(digest, _FIXED))
+        try:
+            return () if data is None else tuple(map(int, data.decode().split()))
+        except _UNREADABLE:
+            return ()
+
+    def keep_fixed(self, positions: Iterable[int]) -> None:
+        """Let later processes know them."""
+        digest = None if self._refused else self._try_digest()
+        if digest is not None:
+            text = " ".join(map(str, sorted(positions)))
+            self._cache.put(self._key(digest, _FIXED), text.encode())
 
     # --- after tracing ---
 
@@ -208,7 +225,7 @@ def _function_digest(function: Callable[..., Any], call: Call, options: tuple[An
     digest.add(tuple(kinds), "an argument")
     leaves = [f"{numbers[leaf.kind]} {leaf.name!r}" for leaf in call.leaves]
     digest.add("\n".join(leaves), "an argument")
-    for argument_key, value in call.static:
+    for argument_key, value in (*call.static, *call.fixed):
         digest.add((argument_key, value), f"the static argument {argument_key}")
     digest.add(options, "an option")
     digest.add(_process_state(), "the state of the process")
