@@ -48,25 +48,25 @@ def is_users(file: str) -> bool:
 
 
 class Locator:
-    """Remembers which code is internal and which instructions were met, so that a look-up costs
-    little.
+    """Remembers which files are internal and which instructions were met, so that a look-up costs
+    little: names of files know their hashes, code does not.
     """
 
     __slots__ = ("_is_internal", "_locations")
 
     def __init__(self) -> None:
-        self._is_internal: dict[CodeType, bool] = {}
-        self._locations: dict[tuple[CodeType, int], Location] = {}
+        self._is_internal: dict[str, bool] = {}
+        self._locations: dict[tuple[int, int], tuple[CodeType, Location]] = {}
 
     def frame(self) -> FrameType | None:
         """The user's innermost frame."""
         frame: FrameType | None = sys._getframe(1)
         is_internal = self._is_internal
         while frame is not None:
-            code = frame.f_code
-            internal = is_internal.get(code)
+            file = frame.f_code.co_filename
+            internal = is_internal.get(file)
             if internal is None:
-                internal = is_internal[code] = code.co_filename.startswith(_INTERNAL)
+                internal = is_internal[file] = file.startswith(_INTERNAL)
             if not internal:
                 return frame
             frame = frame.f_back
@@ -77,12 +77,12 @@ class Locator:
         frame = self.frame()
         if frame is None:
             return None
-        key = frame.f_code, frame.f_lasti
-        location = self._locations.get(key)
-        if location is None:
-            location = Location.of_instruction(frame.f_code, frame.f_lasti, frame.f_lineno)
-            self._locations[key] = location
-        return location
+        code, place = frame.f_code, frame.f_lasti
+        known = self._locations.get((id(code), place))
+        if known is None:
+            known = code, Location.of_instruction(code, place, frame.f_lineno)
+            self._locations[id(code), place] = known
+        return known[1]
 
 
 def caller_location() -> Location | None:

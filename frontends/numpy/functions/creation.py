@@ -6,6 +6,7 @@ grids are in `ranges`, matrices with a diagonal in `diagonals`.
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 from weft.compiler.ir import dtypes
@@ -58,12 +59,17 @@ def asarray(
     """
     check_device("asarray", device)
     wanted = optional_dtype(dtype)
-    if isinstance(a, Tracer) and not copy and _is_as_wanted(a, wanted):
+    if isinstance(a, Tracer) and not _asks_for_copy(copy) and _is_as_wanted(a, wanted):
         return a
     made = wrap(as_value(a, wanted))
     if python_type(a) is not None:
         current_trace().scalars[made.value] = False
     return made
+
+
+def _asks_for_copy(copy: Any) -> bool:
+    """Also as SciPy says it, which has its modes of NumPy."""
+    return copy.name == "ALWAYS" if isinstance(copy, Enum) else bool(copy)
 
 
 def array(
