@@ -231,7 +231,7 @@ class Strange:
 
 @pytest.mark.parametrize(
     "given",
-    [Strange(), "text", np.array(["a"]), np.array([None, 1]), np.zeros(3, "datetime64[s]")],
+    [Strange(), b"text", np.array(["a"]), np.array([None, 1]), np.zeros(3, "datetime64[s]")],
     ids=["object", "text", "strings", "objects", "dates"],
 )
 def test_argument_that_is_no_array_of_numbers(given: Any) -> None:

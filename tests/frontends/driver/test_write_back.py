@@ -350,7 +350,7 @@ def test_views_at_traced_places() -> None:
         return u[i]
 
     with pytest.raises(wf.TraceError, match="only known when the program runs"):
-        wf.jit(f)(np.zeros((2, 2)), 1)
+        wf.jit(f)(np.zeros((2, 2)), np.array(1))
 
 
 @settings(max_examples=30, deadline=None)

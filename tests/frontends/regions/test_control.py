@@ -105,7 +105,7 @@ CONDS: list[tuple[Callable[..., Any], str]] = [
 @pytest.mark.parametrize(("function", "match"), CONDS)
 def test_branches_that_disagree_are_refused(function: Callable[..., Any], match: str) -> None:
     with pytest.raises(wf.TraceError, match=match) as caught:
-        wf.jit(function)(True, X)
+        wf.jit(function, control_flow=False)(True, X)
     assert "test_control.py" in str(caught.value)
 
 
@@ -374,7 +374,7 @@ def test_loops_that_do_not_fit_are_refused(function: Callable[..., Any], match: 
 
 
 def test_a_traced_length_points_to_the_loops_that_take_one() -> None:
-    f = wf.jit(lambda n: wf.scan(lambda c, r: (c, r), 0.0, length=n))
+    f = wf.jit(lambda n: wf.scan(lambda c, r: (c, r), 0.0, length=n), control_flow=False)
     with pytest.raises(
         wf.TraceError, match=r"known while tracing.*wf\.fori_loop or wf\.while_loop"
     ):

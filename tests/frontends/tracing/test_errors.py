@@ -510,9 +510,9 @@ class Opaque:
 
 
 BAD_ARGUMENTS: list[tuple[Any, tuple[str, ...]]] = [
-    ("text", ("the argument x of f is a str ('text')", 'static_argnames=("x",)')),
+    (b"text", ("the argument x of f is a bytes (b'text')", 'static_argnames=("x",)')),
     (Opaque(), ("the argument x of f is a Opaque (<opaque>)", "pytree")),
-    ({"a": [1.0, "b"]}, ("the argument x.a.1 of f is a str ('b')",)),
+    ({"a": [1.0, b"b"]}, ("the argument x.a.1 of f is a bytes (b'b')",)),
     (np.array(["a"]), ("the argument x of f has dtype <U1, which is not supported",)),
     (np.array([None]), ("has dtype object, which is not supported",)),
     (np.array([1], "M8[D]"), ("has dtype datetime64[D]",)),
