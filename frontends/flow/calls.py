@@ -8,6 +8,7 @@ import builtins
 import functools
 import itertools
 import operator
+import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -176,8 +177,8 @@ class Calls:
         is_builtin = isinstance(function, types.BuiltinMethodType)
         if is_builtin and not isinstance(owner, types.ModuleType | type(None)):
             return function  # a method of an object
-        if owner is builtins:
-            return function
+        if is_builtin and left.package_of(function) in sys.stdlib_module_names:
+            return function  # such as `locals` and `sys._getframe`, which look at who calls
         return functools.partial(self._call_numpy, function)
 
     def _call_numpy(self, function: Any, *args: Any, **kwargs: Any) -> Any:

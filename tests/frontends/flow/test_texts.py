@@ -144,3 +144,53 @@ def test_the_class_around_inner_functions_is_found() -> None:
     inner = Outer().method()
     node, owner = function_node(inner.__code__, inner.__globals__)
     assert isinstance(node, ast.FunctionDef) and node.name == "inner" and owner == "Outer"
+
+
+def stepped(x: Any) -> Any:
+    y = x + 1.0
+    if y > 0.0:
+        y = y * 2.0
+    for _ in range(2):
+        y = y - 1.0
+    where.append(sys._getframe().f_lineno)
+    return y
+
+
+where: list[int] = []
+
+
+def test_debuggers_see_the_users_lines() -> None:
+    lines: set[int] = set()
+
+    def tracing(frame: Any, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename != __file__:
+            return None
+        if event == "line":
+            lines.add(frame.f_lineno)
+        return tracing
+
+    before = sys.gettrace()
+    sys.settrace(tracing)
+    try:
+        wf.trace(stepped)(1.0)
+    finally:
+        sys.settrace(before)
+    first = stepped.__code__.co_firstlineno
+    assert {first + number for number in (1, 2, 3, 4, 5, 6, 7)} <= lines
+    assert where[-1] == first + 6
+
+
+def test_tracebacks_have_the_users_lines_and_names() -> None:
+    def checked(x: Any) -> Any:
+        y = x + 1.0
+        if y is not None:
+            return y[{}]
+        return y
+
+    with pytest.raises(wf.WeftError) as caught:
+        wf.jit(checked)(1.0)
+    entries = [entry for entry in caught.traceback if entry.frame.code.path == Path(__file__)]
+    first = checked.__code__.co_firstlineno
+    wanted = {"checked", "test_tracebacks_have_the_users_lines_and_names"}
+    assert {entry.name for entry in entries} == wanted
+    assert entries[-1].lineno + 1 == first + 3
