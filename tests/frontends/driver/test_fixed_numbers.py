@@ -54,7 +54,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = {
     "axis": (lambda x, n: np.sum(x, axis=n), (np.ones((2, 3)), 1), {"n": 1}),
     "text": (lambda x, n: x * len("ab" * n), (2.0, 4), {"n": 4}),
     "list": (lambda x, n: np.array([x] * n), (2.0, 4), {"n": 4}),
-    "key": (lambda x, n: {1: x, 2: -x}[n], (1.0, 2), {"n": 2}),
+    "key": (lambda x, n: {1: x, 2: -x}[n], (1.0, 2), {}),
     "repeat": (lambda x, n: np.repeat(x, n), (ROW, 2), {"n": 2}),
     "split": (lambda x, n: np.split(x, n), (ROW, 2), {"n": 2}),
     "loop that grows": (grown, (ROW, 2), {"n": 2}),
