@@ -484,7 +484,7 @@ DATA_DEPENDENT: list[Bad] = [
     Bad(reshaped_mask, (VECTOR,), ("np.where(mask, x, other)", "size=")),
     Bad(zeros_of_traced_size, (3,), ("a shape depends on the traced value i64[]", "static")),
     Bad(reshape_to_traced_size, (3,), ("a shape depends on the traced value i64[]", "static")),
-    Bad(arange_to_traced, (3,), ("arange", "traced i64[]", "static")),
+    Bad(arange_to_traced, (3,), ("a shape depends on the traced value i64[]", "static")),
     Bad(traced_repeats, (VECTOR, 2), ("a shape depends on the traced value", "static_argnames")),
 ]
 
