@@ -11,12 +11,12 @@ from itertools import pairwise
 from typing import Final
 
 from weft.compiler.ir.build import constant
-from weft.compiler.ir.dtypes import DType, bf16, f16, f32, f64, i64
+from weft.compiler.ir.dtypes import DType, bf16, f16, f32, f64, i32, i64
 from weft.compiler.ir.graph import Constant, Op, Result, Value
 from weft.compiler.ir.opdef import OpDef
 from weft.compiler.ir.types import Shape
 from weft.compiler.ops import TABLE, helpers
-from weft.compiler.ops.arithmetic import add, mul
+from weft.compiler.ops.arithmetic import add, mul, trunc
 from weft.compiler.ops.conversion import cast, stop_gradient
 from weft.compiler.ops.shape import (
     broadcast,
@@ -249,6 +249,14 @@ def _cast_of_cast(op: Op) -> Value | None:
     return cast(inner.operands[0], **op.attributes)
 
 
+def _cast_of_truncated(op: Op) -> Value | None:
+    """Casts of floats to integers go towards zero themselves."""
+    inner = made_by(op.operands[0], trunc)
+    if inner is None or not op.attributes["dtype"].is_integer:
+        return None
+    return cast(inner.operands[0], **op.attributes)
+
+
 def is_lossless(source: DType, target: DType) -> bool:
     """Whether every value of one dtype is a value of the other."""
     if source is target or source.is_bool:
@@ -362,6 +370,14 @@ RULES: Final[tuple[Rule, ...]] = (
         example("i16[2]", lambda x: cast(cast(x, dtype=f64), dtype=bf16)),
         example("u8[2]", lambda x: cast(cast(x, dtype=f32), dtype=f16)),
         fits=one_made_by(cast),
+    ),
+    rule_of_form(
+        "cast of trunc",
+        (cast,),
+        _cast_of_truncated,
+        example("f64[2]", lambda x: cast(trunc(x), dtype=i64)),
+        example("f32[2]", lambda x: cast(trunc(x), dtype=i32)),
+        example("f16[2]", lambda x: cast(trunc(x), dtype=i64)),
     ),
     rule_of_form(
         "constant to the right",

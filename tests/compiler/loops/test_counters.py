@@ -10,7 +10,7 @@ import pytest
 
 import weft as wf
 from weft.compiler.ir.graph import Op
-from weft.compiler.loops.counters import array_operands, counted_up
+from weft.compiler.loops.counters import array_operands, counted_up, most_steps
 from weft.compiler.loops.pipeline import lower_to_loops
 from weft.compiler.passes.pipeline import optimise
 
@@ -107,3 +107,59 @@ def test_records_of_counted_loops_are_kept() -> None:
         step = 1e-6
         wanted = (decayed(0.3 + step, n) - decayed(0.3 - step, n)) / (2 * step)
         np.testing.assert_allclose(slope(0.3, n), wanted, rtol=1e-3, atol=1e-6)
+
+
+def bits_set(x: Any) -> Any:
+    count = 0
+    while x != 0:
+        x = x & (x - 1)
+        count += 1
+    return count
+
+
+def digits(x: Any) -> Any:
+    count = 0
+    while x > 0:
+        x = x // 10
+        count += 1
+    return count
+
+
+def halvings(x: Any) -> Any:
+    count = 0
+    while x > 0:
+        x = x >> 1
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize("function", [bits_set, digits, halvings])
+def test_loops_that_run_out_of_bits_are_short(function: Callable[..., Any]) -> None:
+    (loop,) = loops_of(function, 5)
+    assert most_steps(loop) == 64
+    compiled = wf.jit(function, control_flow=True)
+    for x in (0, 1, 10, 2**62 + 5, -7):
+        if x >= 0 or function is not bits_set:
+            assert compiled(x) == function(x)
+
+
+def test_loops_that_may_go_on_are_not_short() -> None:
+    def shifted_down(x: Any) -> Any:
+        while x != 0:  # of -1 it never ends
+            x = x >> 1
+        return x
+
+    def divided_by(x: Any, by: Any) -> Any:
+        while x > 0:
+            x = x // by
+        return x
+
+    def collatz(x: Any) -> Any:
+        while x != 1:
+            x = x // 2 if x % 2 == 0 else 3 * x + 1
+        return x
+
+    for function, arguments in ((shifted_down, (5,)), (divided_by, (5, 2)), (collatz, (5,))):
+        (loop,) = loops_of(function, *arguments)
+        assert most_steps(loop) is None
+        assert wf.jit(function, control_flow=True)(*arguments) == function(*arguments)

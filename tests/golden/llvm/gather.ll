@@ -24,7 +24,7 @@ entry:
   %.23 = alloca i64
   br label %loop.1
 loop.1:
-  %.4 = phi i64 [ %begin, %entry ], [ %.44, %done.20 ]
+  %.4 = phi i64 [ %begin, %entry ], [ %.37, %done.20 ]
   %.5 = icmp slt i64 %.4, %end
   br i1 %.5, label %body.2, label %done.3
 body.2:
@@ -42,7 +42,7 @@ body.2:
   %.17 = add i64 %.8, %.16
   br label %loop.18
 loop.18:
-  %.21 = phi i64 [ %.8, %body.2 ], [ %.43, %join.26 ]
+  %.21 = phi i64 [ %.8, %body.2 ], [ %.36, %join.26 ]
   %.22 = icmp slt i64 %.21, %.17
   br i1 %.22, label %body.19, label %done.20
 body.19:
@@ -50,39 +50,29 @@ body.19:
   %.24 = icmp uge i64 %.13, 20
   br i1 %.24, label %then.25, label %join.26, !prof !{!"branch_weights", i32 1, i32 2000}
 then.25:
-  %.27 = load i64, ptr %.23, align 8
-  %.28 = add i64 %.27, 20
-  store i64 %.28, ptr %.23, align 8
-  %.29 = load i64, ptr %.23, align 8
-  %.30 = icmp uge i64 %.29, 20
-  br i1 %.30, label %then.31, label %join.32, !prof !{!"branch_weights", i32 1, i32 2000}
-then.31:
-  call void @weft.fail(ptr %run, i64 1, i64 %.13, i64 20, i64 0)
-  br label %join.32
-join.32:
-  %.33 = load i64, ptr %.23, align 8
-  %.34 = select i1 %.30, i64 0, i64 %.33
-  store i64 %.34, ptr %.23, align 8
+  %.27 = call i64 @weft.outside(ptr %run, i64 1, i64 %.13, i64 20, i1 true, i1 true)
+  store i64 %.27, ptr %.23, align 8
   br label %join.26
 join.26:
-  %.35 = load i64, ptr %.23, align 8
-  %.36 = mul i64 %.35, 8
-  %.37 = add i64 %.21, %.36
-  %.38 = getelementptr inbounds float, ptr %p1, i64 %.37
-  %.39 = load <8 x float>, ptr %.38, align 4
-  %.40 = mul i64 %.7, 8
-  %.41 = add i64 %.40, %.21
-  %.42 = getelementptr inbounds float, ptr %p2, i64 %.41
-  store <8 x float> %.39, ptr %.42, align 4
-  %.43 = add nsw i64 %.21, 8
+  %.28 = load i64, ptr %.23, align 8
+  %.29 = mul i64 %.28, 8
+  %.30 = add i64 %.21, %.29
+  %.31 = getelementptr inbounds float, ptr %p1, i64 %.30
+  %.32 = load <8 x float>, ptr %.31, align 4
+  %.33 = mul i64 %.7, 8
+  %.34 = add i64 %.33, %.21
+  %.35 = getelementptr inbounds float, ptr %p2, i64 %.34
+  store <8 x float> %.32, ptr %.35, align 4
+  %.36 = add nsw i64 %.21, 8
   br label %loop.18
 done.20:
-  %.44 = add nsw i64 %.4, 1
+  %.37 = add nsw i64 %.4, 1
   br label %loop.1
 done.3:
   ret void
 }
 define internal void @weft.fail(ptr %run, i64 %error, i64 %detail0, i64 %detail1, i64 %detail2) noinline cold nounwind willreturn memory(argmem: readwrite) ; folded
+define internal i64 @weft.outside(ptr %run, i64 %error, i64 %index, i64 %size, i1 %from_end, i1 %checks) noinline cold nounwind willreturn memory(argmem: readwrite) ; folded
 define internal void @kernel0.run(ptr %run, ptr %p0, ptr %p1, ptr %p2)  {
 entry:
   call void @kernel0(ptr %run, ptr %p0, ptr %p1, ptr %p2, i64 0, i64 5)

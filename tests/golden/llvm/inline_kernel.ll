@@ -19,7 +19,7 @@ entry:
   %.4 = load ptr, ptr %.3, align 8
   %.5 = getelementptr inbounds i8, ptr %arena, i64 0
   %.6 = getelementptr inbounds float, ptr %.2, i64 0
-  %.7 = load <4 x float>, ptr %.6, align 4
+  %.7 = load <4 x float>, ptr %.6, align 4, !invariant.load !{}
   %.8 = getelementptr inbounds float, ptr %.4, i64 0
   store <4 x float> %.7, ptr %.8, align 4
   store ptr %.4, ptr %.9, align 8

@@ -15,7 +15,7 @@ entry:
   %.3 = getelementptr inbounds i64, ptr %results, i64 0
   %.4 = load ptr, ptr %.3, align 8
   %.5 = getelementptr inbounds float, ptr %.2, i64 0
-  %.6 = load float, ptr %.5, align 4
+  %.6 = load float, ptr %.5, align 4, !invariant.load !{}
   store float %.6, ptr %.7, align 4
   %.8 = getelementptr inbounds i8, ptr %arena, i64 0
   store i64 0, ptr %.9, align 8

@@ -62,13 +62,13 @@ entry:
   %.15 = alloca i64
   br label %loop.1
 loop.1:
-  %.4 = phi i64 [ %begin, %entry ], [ %.33, %done.8 ]
+  %.4 = phi i64 [ %begin, %entry ], [ %.26, %done.8 ]
   %.5 = icmp slt i64 %.4, %end
   br i1 %.5, label %body.2, label %done.3
 body.2:
   br label %loop.6
 loop.6:
-  %.9 = phi i64 [ 0, %body.2 ], [ %.32, %join.18 ]
+  %.9 = phi i64 [ 0, %body.2 ], [ %.25, %join.18 ]
   %.10 = icmp slt i64 %.9, 50
   br i1 %.10, label %body.7, label %done.8
 body.7:
@@ -80,36 +80,26 @@ body.7:
   %.16 = icmp uge i64 %.14, 8
   br i1 %.16, label %then.17, label %join.18, !prof !{!"branch_weights", i32 1, i32 2000}
 then.17:
-  %.19 = load i64, ptr %.15, align 8
-  %.20 = add i64 %.19, 8
-  store i64 %.20, ptr %.15, align 8
-  %.21 = load i64, ptr %.15, align 8
-  %.22 = icmp uge i64 %.21, 8
-  br i1 %.22, label %then.23, label %join.24, !prof !{!"branch_weights", i32 1, i32 2000}
-then.23:
-  call void @weft.fail(ptr %run, i64 1, i64 %.14, i64 8, i64 0)
-  br label %join.24
-join.24:
-  %.25 = load i64, ptr %.15, align 8
-  %.26 = select i1 %.22, i64 0, i64 %.25
-  store i64 %.26, ptr %.15, align 8
+  %.19 = call i64 @weft.outside(ptr %run, i64 1, i64 %.14, i64 8, i1 true, i1 true)
+  store i64 %.19, ptr %.15, align 8
   br label %join.18
 join.18:
-  %.27 = load i64, ptr %.15, align 8
-  %.28 = getelementptr inbounds float, ptr %p2, i64 %.27
-  %.29 = load float, ptr %.28, align 4
-  %.30 = fadd contract float %.29, %.12
-  %.31 = getelementptr inbounds float, ptr %p2, i64 %.27
-  store float %.30, ptr %.31, align 4
-  %.32 = add nsw i64 %.9, 1
+  %.20 = load i64, ptr %.15, align 8
+  %.21 = getelementptr inbounds float, ptr %p2, i64 %.20
+  %.22 = load float, ptr %.21, align 4
+  %.23 = fadd contract float %.22, %.12
+  %.24 = getelementptr inbounds float, ptr %p2, i64 %.20
+  store float %.23, ptr %.24, align 4
+  %.25 = add nsw i64 %.9, 1
   br label %loop.6
 done.8:
-  %.33 = add nsw i64 %.4, 1
+  %.26 = add nsw i64 %.4, 1
   br label %loop.1
 done.3:
   ret void
 }
 define internal void @weft.fail(ptr %run, i64 %error, i64 %detail0, i64 %detail1, i64 %detail2) noinline cold nounwind willreturn memory(argmem: readwrite) ; folded
+define internal i64 @weft.outside(ptr %run, i64 %error, i64 %index, i64 %size, i1 %from_end, i1 %checks) noinline cold nounwind willreturn memory(argmem: readwrite) ; folded
 define internal void @kernel1.run(ptr %run, ptr %p0, ptr %p1, ptr %p2)  {
 entry:
   call void @kernel1(ptr %run, ptr %p0, ptr %p1, ptr %p2, i64 0, i64 1)

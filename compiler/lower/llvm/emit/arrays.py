@@ -20,10 +20,11 @@ from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.lower.llvm.emit.function import Function, Module, Operand, V
 from weft.compiler.lower.llvm.emit.partition import SELDOM
 from weft.compiler.lower.llvm.emit.scratch import Scratch, Slots, rounded
-from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, Type, of_dtype
+from weft.compiler.lower.llvm.emit.types import I1, I64, PTR, VOID, Type, of_dtype
 from weft.compiler.record import record
 
 _FAIL: Final = "weft.fail"
+_OUTSIDE: Final = "weft.outside"
 _DETAILS: Final = 3  # of a failure, as many as the run record has words for
 
 Element: TypeAlias = "V | tuple[V, V]"
@@ -239,6 +240,14 @@ class Env:
         _define_fail(f.module)
         f.call(_FAIL, VOID, [self.run, f.const(site + 1, I64), *told])
 
+    def outside(self, f: Function, site: int, index: V, size: V, from_end: V, checks: V) -> V:
+        """The position of an index that is not from 0 to below a size: counted from the end if it
+        may be. Otherwise it is 0, and the run fails if it `checks`.
+        """
+        _define_outside(f.module)
+        values = [self.run, f.const(site + 1, I64), index, size, from_end, checks]
+        return f.call(_OUTSIDE, I64, values)
+
     def parallel(
         self,
         f: Function,
@@ -389,6 +398,24 @@ def _define_fail(module: Module) -> None:
         for number, detail in enumerate(told):
             f.store(detail, f.element(run, I64, int(Run.DETAIL0) + number))
     f.ret()
+
+
+def _define_outside(module: Module) -> None:
+    """weft.outside(run, error, index, size, from_end, checks): see `Env.outside`."""
+    if _OUTSIDE in module.functions:
+        return
+    _define_fail(module)
+    numbers = [(name, I64) for name in ("error", "index", "size")]
+    truths = [("from_end", I1), ("checks", I1)]
+    parameters = [("run", PTR), *numbers, *truths]
+    attributes = f"{SELDOM} memory(argmem: readwrite)"
+    f = module.function(_OUTSIDE, I64, parameters, attributes=attributes, internal=True, glue=True)
+    run, error, index, size, from_end, checks = f.arguments
+    position = index + size
+    is_inside = from_end & index.lt(0) & position.ge(0)
+    with f.when(checks & ~is_inside):
+        f.call(_FAIL, VOID, [run, error, index, size, f.const(0, I64)])
+    f.ret(f.select(is_inside, position, 0))
 
 
 def packed(f: Function, captured: Sequence[V]) -> V:

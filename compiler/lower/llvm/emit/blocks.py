@@ -1,7 +1,11 @@
-"""What `with` blocks of the emitter are given to end loops and to change sides."""
+"""What `with` blocks of the emitter are given to end loops and to change sides, and what holds in
+some of them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -9,6 +13,25 @@ if TYPE_CHECKING:
     from weft.compiler.lower.llvm.emit.value import V
 
 TIGHT: Final = "tight"  # how the labels of loops begin whose steps are short, see `machine`
+
+
+@contextmanager
+def flagged(f: Function, flags: str) -> Iterator[None]:
+    """What floats may be done to in the `with` block, in LLVM's words: `contract`."""
+    before, f.flags = f.flags, flags
+    yield
+    f.flags = before
+
+
+@contextmanager
+def constant_memory(f: Function, is_constant: bool) -> Iterator[None]:
+    """Whether nothing writes, as long as the program runs, to what the `with` block loads: then
+    what is loaded once need not be loaded again.
+    """
+    before = f.load_suffix
+    f.load_suffix = ", !invariant.load !{}" if is_constant else ""
+    yield
+    f.load_suffix = before
 
 
 class EmittedLoop:

@@ -73,6 +73,7 @@ class Function:
         self.flags = flags
         self.is_glue = glue
         self.has_loops = False
+        self.load_suffix = ""
         self.arguments = [V(self, f"%{name}", type) for name, type in parameters]
         self.held: list[tuple[V, V | None]] = []  # memory that was taken, see `workspace`
         self.has_exit = False  # whether it may return early
@@ -140,13 +141,6 @@ class Function:
         return V(self, f"<{items}>", type.with_lanes(len(values)))
 
     # --- arithmetic ---
-
-    @contextmanager
-    def flagged(self, flags: str) -> Iterator[None]:
-        """What floats may be done to in the `with` block, in LLVM's words: `contract`."""
-        before, self.flags = self.flags, flags
-        yield
-        self.flags = before
 
     def _pair(self, x: Operand, y: Operand) -> tuple[V, V]:
         if isinstance(x, V):
@@ -356,6 +350,7 @@ class Function:
         (0: that of the element).
         """
         bytes = align or type.itemsize
+        suffix += self.load_suffix
         if type.is_bool:
             stored = I8.with_lanes(type.lanes)
             text = f"load {stored.text}, ptr {pointer.ref}, align 1{suffix}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from weft.compiler.ir.dtypes import DType
 from weft.compiler.ir.index.affine import Guard, Index
@@ -23,10 +23,11 @@ from weft.compiler.loops.kernel import Argument, Entry, Load, Source, Write
 from weft.compiler.lower.llvm import scalar
 from weft.compiler.lower.llvm.emit import memory
 from weft.compiler.lower.llvm.emit.arrays import Element, Env, plus, times
+from weft.compiler.lower.llvm.emit.blocks import constant_memory
 from weft.compiler.lower.llvm.emit.dimensions import Sizes, floor_divide
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V
 from weft.compiler.lower.llvm.emit.memory import Address, both
-from weft.compiler.lower.llvm.emit.types import I32, I64, U64
+from weft.compiler.lower.llvm.emit.types import I1, I32, I64, U64
 from weft.compiler.lower.llvm.kernels.scope import Scope, alike, select, splat
 from weft.compiler.lower.llvm.scalar import conversion
 
@@ -41,8 +42,11 @@ class Values:
         sizes: Sizes,
         pointers: Sequence[V],
         arguments: Sequence[Element],
+        constant: Container[int] = (),
     ) -> None:
+        """`constant` says which of the arrays nothing writes to while the program runs."""
         self.f = f
+        self.constant = constant
         self.env = env
         self.sizes = sizes
         self.pointers = list(pointers)
@@ -220,17 +224,21 @@ class Values:
         return f.select(bad, 0, position)
 
     def _resolved_number(self, scope: Scope, extra: Resolved, given: V) -> V:
-        """One position: the usual ones, from 0 to below the size, take one comparison."""
+        """One position: the usual ones, from 0 to below the size, take one comparison. Others are
+        looked at elsewhere, where they are in no loop's way.
+        """
         f = self.f
         wide = given.to(I64 if given.type.is_signed else U64).bits(U64)
         size = self.sizes.value(extra.size)
         position = f.variable(wide.bits(I64))
-        with f.when(wide.ge(size.bits(U64)), seldom=True):
-            if given.type.is_signed:
-                position.set(position.get() + size)
-            bad = position.get().bits(U64).ge(size.bits(U64))
-            self._check(scope, extra, bad, given)
-            position.set(f.select(bad, 0, position.get()))
+        is_outside = wide.ge(size.bits(U64))
+        holds = self.guards(scope, extra.guards)
+        with f.when(is_outside, seldom=True):
+            site = self.env.site(extra.op, "BoundsError", _message(extra))
+            counts = f.const(given.type.is_signed, I1)
+            checks = f.const(True, I1) if holds is None else holds
+            found = self.env.outside(f, site, wide.bits(I64), size, counts, checks)
+            position.set(found)
         return position.get()
 
     def _require_elements(self, scope: Scope, extra: Resolved, given: V) -> None:
@@ -241,8 +249,7 @@ class Values:
         self._fail_where(scope, extra, empty, given, message)
 
     def _check(self, scope: Scope, extra: Resolved, bad: V, given: V) -> None:
-        message = f"index {{0}} is out of range for axis {extra.axis} of size {{1}}"
-        self._fail_where(scope, extra, bad, given, message)
+        self._fail_where(scope, extra, bad, given, _message(extra))
 
     def _fail_where(self, scope: Scope, extra: Resolved, bad: V, given: V, message: str) -> None:
         f = self.f
@@ -326,7 +333,8 @@ class Values:
         mask = both(self.f, scope.mask, guards) if varies else guards
         lanes = scope.lanes if varies else 0
         pointer = self.pointers[source.array]
-        return memory.load(self.f, pointer, source.dtype, address, lanes, mask)
+        with constant_memory(self.f, source.array in self.constant):
+            return memory.load(self.f, pointer, source.dtype, address, lanes, mask)
 
     def write(self, scope: Scope, write: Write) -> None:
         """Write an element to its array."""
@@ -345,6 +353,10 @@ class Values:
             made = scalar.combine(f, kind, pair[0], pair[1], wide)
             value = convert(f, made, wide, write.dtype)
         memory.store(f, pointer, value, address, scope.lanes, mask)
+
+
+def _message(extra: Resolved) -> str:
+    return f"index {{0}} is out of range for axis {extra.axis} of size {{1}}"
 
 
 def _clamped(f: Function, x: V, lanes: int) -> V:

@@ -477,8 +477,10 @@ def _fail(code: RegionCode, op: Op) -> None:
     """Let the host raise, if it holds: the first one to do so ends the run."""
     holds = code.number(op.operands[0])
     assert isinstance(holds, V)
-    table = _host_table(code, op, op.operands[1:])
-    with code.f.when(holds):
+    told = op.operands[1:]
+    early = _host_table(code, op, told) if any(value.type.rank for value in told) else None
+    with code.f.when(holds, seldom=True):
+        table = _host_table(code, op, told) if early is None else early
         _call(code, code.program.host(op), table)
 
 

@@ -77,6 +77,7 @@ class ProgramCode:
     ways: dict[Op, str] = field(default_factory=dict)
     clocks: dict[Node, int] = field(default_factory=dict)
     chains: dict[tuple[str, ...], str] = field(default_factory=dict)
+    read_only: list[V] = field(default_factory=list)  # arguments that nothing writes to
     numbers_end: int = 0  # of what was given out of the memory for numbers
 
     @property
@@ -181,6 +182,8 @@ class ProgramCode:
         given = [
             f.load(f.element(arguments, I64, n), PTR) for n in range(len(self.graph.parameters))
         ]
+        written = {self.program.donated.get(number) for number in self.plan.in_place}
+        self.read_only += [v for number, v in enumerate(given) if number not in written]
         targets = [
             None if self.is_late(result) else f.load(f.element(results, I64, n), PTR)
             for n, result in enumerate(self.graph.results)

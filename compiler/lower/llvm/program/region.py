@@ -22,6 +22,7 @@ from weft.compiler.loops.workspace import measured_symbols
 from weft.compiler.lower.llvm import scalar
 from weft.compiler.lower.llvm.emit import workspace
 from weft.compiler.lower.llvm.emit.arrays import Array, Element, Env
+from weft.compiler.lower.llvm.emit.blocks import flagged
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, V
 from weft.compiler.lower.llvm.emit.function import Operand as ValueOperand
@@ -283,9 +284,14 @@ class RegionCode:
             for number, (storage, _) in enumerate(kernel.arrays)
         ]
         arguments = [self.number(value) for value in kernel.arguments]
-        values = Values(self.f, self.env, self.sizes, pointers, arguments)
+        constant = {
+            number
+            for number, (storage, _) in enumerate(kernel.arrays)
+            if isinstance(storage, Buffer) and self.pointer(storage) in self.program.read_only
+        }
+        values = Values(self.f, self.env, self.sizes, pointers, arguments, constant)
         made = [storage[1] for storage, _ in kernel.arrays if isinstance(storage, tuple)]
-        with self.f.flagged("" if made and self.serial.issuperset(made) else self.f.flags):
+        with flagged(self.f, "" if made and self.serial.issuperset(made) else self.f.flags):
             self.numbers.update(InPlace(kernel, values).emit())
 
     def _array_pointer(self, kernel: Kernel, number: int) -> V:
