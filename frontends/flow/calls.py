@@ -5,6 +5,7 @@ that need the value of what they get have versions for traced values.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 import itertools
 import operator
@@ -26,6 +27,7 @@ from weft.frontends.flow.logic import and_, or_
 from weft.frontends.flow.lookups import get_of, holds_traced
 from weft.frontends.flow.ordering import extreme, ordered
 from weft.frontends.flow.parts import adopted, is_array, is_traced, truth
+from weft.frontends.flow.raising import Suppressing
 from weft.frontends.flow.rounding import rounded
 from weft.frontends.flow.samples import SAMPLED
 from weft.frontends.flow.saved import require_free, require_no_draw
@@ -429,6 +431,7 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
 
 _BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
     **SAMPLED,
+    contextlib.suppress: Suppressing,
     np.broadcast: broadcast,
     np.ndenumerate: ndenumerate,
     np.ndindex: ndindex,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import numpy as np
@@ -118,14 +118,35 @@ def not_refused(kinds: Callable[[], Any]) -> None:
     our classes get it.
     """
     error = sys.exc_info()[1]
-    if error is None or find_trace() is None or isinstance(error, ShapeError | BoundsError):
-        return
-    is_ours = type(error).__module__.partition(".")[0] == "weft" or is_refused_write(error)
-    if not is_ours:
+    if error is None or find_trace() is None:
         return
     named = kinds()
-    if not any(issubclass(one, WeftError) for one in (named if type(named) is tuple else (named,))):
+    if _is_refusal(error, named if type(named) is tuple else (named,)):
         raise error
+
+
+def _is_refusal(error: BaseException, named: Sequence[Any]) -> bool:
+    """Whether an exception is a word of ours, which handlers of these classes do not ask for."""
+    if isinstance(error, ShapeError | BoundsError) or any(issubclass(n, WeftError) for n in named):
+        return False
+    return type(error).__module__.partition(".")[0] == "weft" or is_refused_write(error)
+
+
+class Suppressing(suppress):
+    """`contextlib.suppress` in a converted function: an `except` that does nothing."""
+
+    def __init__(self, *kinds: type[BaseException]) -> None:
+        super().__init__(*kinds)
+        self._kinds = kinds
+
+    def __enter__(self) -> None:
+        conversion_state().handlers.append(lambda: self._kinds)
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+        conversion_state().handlers.pop()
+        if error is not None and _is_refusal(error, self._kinds):
+            return False
+        return super().__exit__(kind, error, traceback)
 
 
 # --- branches that raise --------------------------------------------------------------------------

@@ -4,6 +4,7 @@ exception, of the same line, whatever runs the program.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import traceback
 from typing import Any
@@ -285,6 +286,32 @@ def test_what_cannot_be_traced_is_no_exception_of_the_program() -> None:
             return x * 2
 
     assert np.array_equal(wf.jit(shapes, control_flow=True)(np.ones(2)), [2.0, 2.0])
+
+
+def test_suppress_is_an_except_that_does_nothing() -> None:
+    def refused(x: Any, n: int) -> Any:
+        y = x
+        with contextlib.suppress(Exception):
+            y = x * len([0.0] * n)
+        return y
+
+    def raised(x: Any) -> Any:
+        y = x
+        with contextlib.suppress(ZeroDivisionError):
+            y = 1 / x
+        return y
+
+    def known(x: Any) -> Any:
+        y = x
+        with contextlib.suppress(KeyError):
+            y = {"a": x}["b"]
+        return y + 1
+
+    with pytest.raises(wf.TraceError, match="needs the value of"):
+        wf.trace(refused, control_flow=True)(1.0, 3)
+    with pytest.raises(wf.TraceError, match="which an `except` around it would catch"):
+        wf.trace(raised, control_flow=True)(1.0)
+    assert wf.jit(known, control_flow=True, backend="reference")(1.0) == 2.0
 
 
 def test_leaving_a_finally_by_a_jump_is_not_converted() -> None:
