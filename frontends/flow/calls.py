@@ -39,8 +39,8 @@ from weft.frontends.numpy.keys import with_known
 from weft.frontends.numpy.known import born, plain
 from weft.frontends.numpy.masked.array import Selected
 from weft.frontends.tracing import core
-from weft.frontends.tracing.conversion import conversion
-from weft.frontends.tracing.trace import Tracer, find_trace, located
+from weft.frontends.tracing.conversion import Unseen, conversion
+from weft.frontends.tracing.trace import Tracer, find_trace, located, user_line
 
 _PLAIN: Final = (types.BuiltinFunctionType, types.BuiltinMethodType)
 _ARRAYS: Final = (np.array, np.asarray, np.asanyarray, np.ascontiguousarray)
@@ -313,9 +313,10 @@ def _known(number: Any) -> Any:
 def _errors_as(function: Any, *args: Any, **kwargs: Any) -> Any:
     """What programs make of NaN and infinity is fixed: they do not stop."""
     if "raise" in (*args, *kwargs.values()):
-        raise core.trace_error(
+        raise Unseen(
             "NumPy is asked to raise a FloatingPointError, which programs do not: they give NaN or "
-            "infinity; test with an `if` and raise, such as `if not np.isfinite(x).all():`"
+            "infinity; test with an `if` and raise, such as `if not np.isfinite(x).all():`",
+            location=user_line(),
         )
     return function(*args, **kwargs)
 

@@ -60,6 +60,7 @@ class Liveness:
 
     def _opaque(self, statement: ast.stmt, out: set[str]) -> set[str]:
         """A statement whose parts may run or not, or end in between: it kills nothing."""
+        self._note(statement, out)
         live = out | names.read(statement) | names.changed(statement)
         for field_name in ("body", "orelse", "finalbody"):
             self.block(getattr(statement, field_name, None) or [], live)

@@ -17,6 +17,7 @@ from weft.frontends.flow.loops import for_, while_
 from weft.frontends.flow.raising import handled, not_refused, raised
 from weft.frontends.flow.samples import subject
 from weft.frontends.flow.text import joined, percent
+from weft.frontends.flow.trying import try_
 
 
 def operators(convert: Callable[[Any], Any]) -> SimpleNamespace:
@@ -41,6 +42,7 @@ def operators(convert: Callable[[Any], Any]) -> SimpleNamespace:
         slice_=builtins.slice,
         subject=subject,
         tested=tested,
+        try_=try_,
         while_=while_,
         writable=writable,
     )

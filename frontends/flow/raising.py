@@ -19,7 +19,7 @@ from weft.compiler.ir.errors import BoundsError, ShapeError, TraceError, WeftErr
 from weft.compiler.ir.graph import Graph, Region, Value
 from weft.compiler.ir.location import Location
 from weft.compiler.ir.walk import walk
-from weft.compiler.ops import control
+from weft.compiler.ops import control, logic
 from weft.compiler.record import record
 from weft.frontends.flow.parts import TracedPart, conversion_state
 from weft.frontends.flow.saved import is_refused_write
@@ -28,12 +28,13 @@ from weft.frontends.flow.source import place_of
 from weft.frontends.regions.bodies import unify
 from weft.frontends.tracing import core
 from weft.frontends.tracing.conversion import conversion
-from weft.frontends.tracing.failing import fail_where, require_no_handler, require_unhandled
+from weft.frontends.tracing.failing import fail_where, is_gathered, require_no_handler
+from weft.frontends.tracing.handlers import Catcher, handler_of
 from weft.frontends.tracing.showing import Showing, showing, with_marks
 from weft.frontends.tracing.trace import Tracer, current_trace, find_trace, user_line
 
 _CONVERSION: Final = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?[diouxXeEfFgGrsac])")
-_OF_LINALG: Final = ("solve", "triangular_solve", "cholesky", "eigh", "eig", "svd")
+OF_LINALG: Final = ("solve", "triangular_solve", "cholesky", "eigh", "eig", "svd")
 _ALWAYS: Final = (
     "this function raises whatever its arguments are, which one of its exceptions is only known "
     "when the program runs; return something where the last condition does not hold"
@@ -92,7 +93,7 @@ def handled(kinds: Callable[[], Any]) -> Iterator[None]:
     try:
         yield
         made = () if trace is None else walk(Graph("", Region((), tuple(trace.ops[start:]), ())))
-        if any(op.name in _OF_LINALG for op in made):
+        if any(op.name in OF_LINALG for op in made):
             require_no_handler(np.linalg.LinAlgError, "linear algebra")
     finally:
         state.handlers.pop()
@@ -158,16 +159,21 @@ class RaisingPart:
     def __init__(self, part: Part) -> None:
         self.part = part
         self.error: BaseException | None = None
+        self.catcher: Catcher | None = None  # the `try` right around the branch that catches it
 
     def __call__(self) -> Any:
-        self.error = None
+        self.error = self.catcher = None
         try:
             return self.part()
         except Exception as error:
             pending = _pending(error)
             if pending is None:
                 raise
-            _emit(pending)
+            handler = handler_of(conversion_state().handlers, error)
+            if isinstance(handler, Catcher) and handler.trace is current_trace().parent:
+                self.catcher = handler
+            else:
+                _emit(pending)
             self.error = error
             return None
 
@@ -213,11 +219,15 @@ def raise_if(chosen: Value, parts: Sequence[RaisingPart], made: Sequence[TracedP
     """
     empty = current_trace().nested().closed_region([])
     closed = [
-        branch.trace.closed_region([]) if part.error is not None else empty
+        branch.trace.closed_region([]) if part.error is not None and part.catcher is None else empty
         for part, branch in zip(parts, made, strict=True)
     ]
     regions, captured = unify(closed)
-    control.switch.emit(chosen, *captured, regions=regions)
+    if any(part.error is not None and part.catcher is None for part in parts):
+        control.switch.emit(chosen, *captured, regions=regions)
+    for holds, part in zip((logic.not_(chosen), chosen), parts, strict=True):
+        if part.catcher is not None and part.error is not None:
+            part.catcher.found(holds, part.error)
     for part in parts:
         if part.error is None:
             return part.part()
@@ -232,6 +242,6 @@ def raise_if(chosen: Value, parts: Sequence[RaisingPart], made: Sequence[TracedP
 
 def _emit(pending: PendingRaise) -> None:
     if pending.is_emitted:
-        require_unhandled(pending.error)
+        is_gathered(None, pending.error)
     else:
         fail_where(core.lift(True), pending.error, pending.shown, pending.location)

@@ -16,6 +16,7 @@ from weft.frontends.flow import names
 from weft.frontends.flow.assertions import with_raises
 from weft.frontends.flow.jumps import JumpGuard, without_jumps
 from weft.frontends.flow.liveness import Liveness
+from weft.frontends.flow.numeric_handlers import catches_numbers
 
 RUNTIME: Final = "weft_flow"
 _COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
@@ -280,7 +281,9 @@ class _Rewriter(ast.NodeTransformer):
             node.exc = _at(_call("raised", _later(node.exc)), node.exc)
         return node
 
-    def visit_Try(self, node: ast.Try) -> ast.stmt:
+    def visit_Try(self, node: ast.Try) -> ast.stmt | list[ast.stmt]:
+        if catches_numbers(node):
+            return self._try_of_numbers(node)
         kinds = [handler.type or _at(_load("BaseException"), handler) for handler in node.handlers]
         self.generic_visit(node)
         for handler, kind in zip(node.handlers, kinds, strict=True):
@@ -302,6 +305,20 @@ class _Rewriter(ast.NodeTransformer):
         ):
             node.subject = _at(_call("subject", node.subject), node.subject)
         return node
+
+    def _try_of_numbers(self, node: ast.Try) -> list[ast.stmt]:
+        """A `try` that may become a branch."""
+        blocks = [handler.body for handler in node.handlers]
+        listed = self._names(node, [part for block in (node.body, *blocks) for part in block])
+        kinds = [_later(self.visit(handler.type)) for handler in node.handlers if handler.type]
+        body = self._part(node.body, node)
+        parts = [self._part(block, block[0]) for block in blocks]
+        pairs: list[ast.expr] = [
+            ast.Tuple([kind, _load(part.name)], ast.Load())
+            for kind, part in zip(kinds, parts, strict=True)
+        ]
+        call = _call("try_", _load(body.name), ast.Tuple(pairs, ast.Load()), listed)
+        return [body, *parts, _at(ast.Expr(call), node.body[0])]
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         is_text = isinstance(node.left, ast.JoinedStr)

@@ -93,7 +93,7 @@ class Saved:
         further = [(f"{name}.{key}", part) for key, part in (attributes or {}).items()]
         if isinstance(value, FunctionType):
             return further + self._of_function(name, value)
-        return further + _parts(name, value)
+        return further + parts_of(name, value)
 
     def _of_function(self, name: str, function: FunctionType) -> list[tuple[str, Any]]:
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
@@ -172,10 +172,10 @@ class Saved:
         if found:
             raise HiddenWrite(found)
 
-    def require_unchanged(self) -> None:
-        """Raise if anything was changed."""
+    def require_unchanged(self, but: Sequence[Slot] = ()) -> None:
+        """Raise if anything else was changed."""
         try:
-            self.require_known([])
+            self.require_known(but)
             found = [name for name, _, _ in self.altered()]
         except HiddenWrite as error:
             found = [slot.name for slot in error.slots]
@@ -274,7 +274,7 @@ def _named(code: CodeType) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*code.co_names, *inner]))
 
 
-def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
+def parts_of(name: str, value: Any) -> list[tuple[str, Any]]:
     """What a value holds that can be changed."""
     if isinstance(value, list | tuple | set | deque):
         return [(f"{name}[{number}]", part) for number, part in enumerate(value)]
@@ -283,7 +283,7 @@ def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, MethodType):
         return [(name, value.__func__), (name, value.__self__)]
     if isinstance(value, functools.partial):
-        return [(name, value.func), *_parts(name, value.args), *_parts(name, value.keywords)]
+        return [(name, value.func), *parts_of(name, value.args), *parts_of(name, value.keywords)]
     if isinstance(value, memoryview):
         return [(name, value.obj)]
     return []

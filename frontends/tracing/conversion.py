@@ -105,6 +105,10 @@ def prepared(function: Callable[..., Any]) -> Callable[..., Any]:
     return BEGINNING.of(function)
 
 
+class Unseen(TraceError):
+    """A refusal of what would be wrong in silence if the function were traced as it is."""
+
+
 def converting(trace: Callable[[], T], tell: Callable[[str], None] | None = None) -> T:
     """What `trace` makes of a function of the user's in an outermost trace, its control flow
     converted; where that is refused and the function can be traced as it is, what that gives. Then
@@ -135,7 +139,7 @@ def is_refusal(error: Exception) -> bool:
     are as wrong without it, and so is what the user's own code raises.
     """
     if isinstance(error, WeftError):
-        return isinstance(error, TraceError)
+        return isinstance(error, TraceError) and not isinstance(error, Unseen)
     entry = error.__traceback__
     while entry is not None and entry.tb_next is not None:
         entry = entry.tb_next

@@ -11,7 +11,8 @@ from weft.compiler.ir.location import Location
 from weft.compiler.ir.raising import ExceptionForm, Place, Shown, Text, class_name
 from weft.compiler.ops import control
 from weft.frontends.tracing import core
-from weft.frontends.tracing.conversion import conversion
+from weft.frontends.tracing.conversion import Unseen, conversion
+from weft.frontends.tracing.handlers import Catcher, handler_of
 from weft.frontends.tracing.showing import MARK, Showing
 from weft.frontends.tracing.trace import Tracer, current_trace, user_line
 
@@ -27,7 +28,8 @@ def fail_where(
     exception holds of traced values is put in then; `shown` has the marks in its texts. One that is
     not `is_expected`, such as that of a division by zero, may come after others of the user's.
     """
-    require_unhandled(error)
+    if is_gathered(when, error):
+        return
     state = conversion.get()
     if state is not None and is_expected:
         state.has_failing = True
@@ -47,20 +49,27 @@ def fail_where(
         )
 
 
-def require_unhandled(error: BaseException) -> None:
-    """Raise if an `except` of the user's around would catch what only the program can raise. Our
-    own errors, which Python would not raise, end the call.
+def is_gathered(when: Value | None, error: BaseException) -> bool:
+    """Whether a `try` of the user's around takes care of what only the program can raise; refused
+    if its `except` would catch it and cannot. Our own errors, which Python would not raise, end the
+    call.
     """
-    if isinstance(error, WeftError):
-        return
     state = conversion.get()
-    for kinds in state.handlers if state is not None else ():
-        if isinstance(error, kinds()):
-            raise core.trace_error(
-                f"this may raise a {type(error).__name__} when the program runs, which an `except` "
-                "around it would catch, and whose handler would have to run then; test the "
-                "condition with an `if` that does what the `except` does"
-            )
+    if state is None or isinstance(error, WeftError):
+        return False
+    handler = handler_of(state.handlers, error)
+    if handler is None:
+        return False
+    is_here = isinstance(handler, Catcher) and handler.trace is current_trace()
+    if is_here and when is not None:
+        handler.found(when, error)  # type: ignore[attr-defined]
+        return True
+    raise Unseen(
+        f"this may raise a {type(error).__name__} when the program runs, which an `except` around "
+        "it would catch, and whose handler would have to run then; test the condition with an `if` "
+        "that does what the `except` does",
+        location=user_line(),
+    )
 
 
 def require_no_handler(kind: type[BaseException], what: str) -> None:
@@ -68,10 +77,11 @@ def require_no_handler(kind: type[BaseException], what: str) -> None:
     state = conversion.get()
     for kinds in state.handlers if state is not None else ():
         if issubclass(kind, kinds()):
-            raise core.trace_error(
+            raise Unseen(
                 f"{what} raises no {kind.__name__} in a program, where it gives NaN or infinity: "
                 "the `except` around it would never run; test with an `if`, such as "
-                "`if np.isfinite(x).all():`"
+                "`if np.isfinite(x).all():`",
+                location=user_line(),
             )
 
 

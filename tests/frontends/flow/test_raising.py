@@ -164,18 +164,6 @@ def refused(function: Function, *args: Any) -> str:
     return str(caught.value)
 
 
-def test_an_except_that_would_have_to_run() -> None:
-    def f(x: Any) -> Any:
-        try:
-            if x < 0:
-                raise ValueError("negative")
-        except ValueError:
-            return 0.0
-        return x
-
-    assert "an `except` around it would catch" in refused(f, 1.0)
-
-
 def test_other_handlers_are_no_matter() -> None:
     def f(x: Any) -> Any:
         try:
@@ -191,16 +179,6 @@ def test_other_handlers_are_no_matter() -> None:
     assert compiled(1.0) == 1
     with pytest.raises(ValueError, match="negative"):
         compiled(-1.0)
-
-
-def test_linear_algebra_that_python_would_see_fail() -> None:
-    def f(a: Any, b: Any) -> Any:
-        try:
-            return np.linalg.solve(a, b)
-        except np.linalg.LinAlgError:
-            return np.zeros_like(b)
-
-    assert "linear algebra raises no LinAlgError" in refused(f, np.eye(2), np.ones(2))
 
 
 def test_floating_point_errors() -> None:
