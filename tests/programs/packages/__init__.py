@@ -1,0 +1,1 @@
+"""Whole programs in the manner of real packages, written for NumPy alone."""
