@@ -119,7 +119,7 @@ def timed(entry: Entry, size: int) -> str:
     import weft as wf
 
     given = entry.arguments(size)
-    compiled = wf.jit(entry.function, control_flow=True)
+    compiled = wf.jit(entry.function)
     plain, wanted = seconds(lambda: called(entry.function, given))
     first, made = seconds(lambda: called(compiled, given))
     text = compared(made, wanted, max(entry.rtol, 1e-6))
