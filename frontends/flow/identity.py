@@ -97,6 +97,19 @@ class Tie:
         )
 
 
+class Contents:
+    """What objects hold at one time, None for those that are none."""
+
+    def __init__(self, objects: Sequence[Any]) -> None:
+        self._objects = objects
+        self._contents = [None if one is None else _content(one) for one in objects]
+
+    def is_changed(self, number: int) -> bool:
+        """Whether one of them holds something else now."""
+        one = self._objects[number]
+        return one is not None and not _is_same(one, self._contents[number])
+
+
 @contextmanager
 def forgetting_ties() -> Iterator[None]:
     """What is tied together inside does not count if it fails."""

@@ -21,8 +21,9 @@ from weft.compiler.ops import control
 from weft.compiler.ops.arithmetic import add
 from weft.frontends.flow import containers, growing, variables
 from weft.frontends.flow.branches import zeros_like
+from weft.frontends.flow.carrying import CarriedObjects
 from weft.frontends.flow.growing import EARLIER, Item, depends_on_earlier
-from weft.frontends.flow.identity import forgetting_ties, objects_in, tie_arrays, with_objects
+from weft.frontends.flow.identity import forgetting_ties, objects_in
 from weft.frontends.flow.iteration import Steps
 from weft.frontends.flow.jumps import is_internal
 from weft.frontends.flow.parts import (
@@ -85,8 +86,7 @@ class RolledLoop:
         self._renewed: list[containers.Renewed] = []
         self._kept: dict[int, bool] = {}
         self._writes: set[int] = set()
-        self._given: dict[str, list[Any]] = {}
-        self._same: dict[str, list[bool]] = {}
+        self._objects = CarriedObjects()
         self._doubts: list[Doubt] = []
         self._items: list[Item] = []
         self._earlier: dict[int, list[Any]] = {}
@@ -209,6 +209,9 @@ class RolledLoop:
                 with self._saved.frozen(), forgetting_ties():
                     step = self._step(run, rows, with_number)
                 self._saved.require_known(self._carried)
+                for slot, state in zip(self._carried, step.made.states, strict=True):
+                    self._objects.leave(slot.name, state)
+                self._objects.require_followed(self._saved)
                 adapted = [self._adapted(n, state) for n, state in enumerate(step.made.states)]
             except OuterWrite as error:
                 self._saved.restore()
@@ -278,17 +281,14 @@ class RolledLoop:
             if not isinstance(state, Taken):
                 slot.set(UNDEFINED)
                 continue
-            before = objects_in(entry)
             leaves = [
                 leaf.plain if leaf.type is None else _parameter(trace, leaf)
                 for leaf in state.leaves
             ]
             self._parameters += [leaf for leaf in leaves if isinstance(leaf, Tracer)]
             slot.set(variables.rebuild(state, leaves))
-            self._given[slot.name] = objects_in(slot.get())
-            if len(before) == len(self._given[slot.name]):
-                tie_arrays(slot.get(), before)
-            self._renewed += containers.renewed(slot, before)
+            self._objects.enter(slot.name, slot.get(), entry)
+            self._renewed += containers.renewed(slot, objects_in(entry))
         for parameter in self._parameters:
             if parameter is not None:
                 parameter.forked = not parameter.type.shape
@@ -374,11 +374,6 @@ class RolledLoop:
             for number, (end, start) in enumerate(zip(ends, self._parameters, strict=True))
             if end is start and start is not None and start.type.shape
         }
-        for slot, state in zip(self._carried, step.states, strict=True):
-            given = self._given.get(slot.name, [])
-            if isinstance(state, Taken) and len(given) == len(state.objects):
-                pairs = zip(given, state.objects, strict=True)
-                self._same[slot.name] = [one is not None and one is two for one, two in pairs]
         return not matters and not ({id(array) for array, _ in further} - known) & read
 
     def _arrays(self, results: Sequence[Value]) -> list[Tracer]:
@@ -487,11 +482,8 @@ class RolledLoop:
                 self._explain(slot)
                 continue
             leaves = [leaf.plain if leaf.type is None else next(given) for leaf in state.leaves]
-            objects, same = objects_in(before), self._same.get(slot.name, [])
-            if len(objects) != len(same):
-                objects = same = []
-            kept = [one if is_same else None for one, is_same in zip(objects, same, strict=True)]
-            slot.set(with_objects(variables.rebuild(state, leaves), kept, [objects]))
+            value = variables.rebuild(state, leaves)
+            slot.set(self._objects.after(slot.name, value, before))
         for slot in self._temporary:
             slot.set(UNDEFINED)
             self._explain(slot)

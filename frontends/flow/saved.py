@@ -172,6 +172,23 @@ class Saved:
         if found:
             raise HiddenWrite(found)
 
+    def holds(self, value: Any) -> bool:
+        """Whether a list, dict, object or array is one that the parts can reach."""
+        arrays = any(value is one for one in self._arrays)
+        return arrays or any(value is one for _, one, _ in (*self.containers, *self._objects))
+
+    def is_changed(self, value: Any) -> bool:
+        """Whether one of them was changed."""
+        if any(value is one for _, one, _ in self.altered()):
+            return True
+        contents = [content for _, one, content in self._objects if value is one]
+        now = state.attributes_of(value) or {}
+        return any(
+            content.get(key, UNDEFINED) is not now.get(key, UNDEFINED)
+            for content in contents
+            for key in {**content, **now}
+        )
+
     def require_unchanged(self, but: Sequence[Slot] = ()) -> None:
         """Raise if anything else was changed."""
         try:

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import FrameType
 from typing import Any, Final
 
@@ -39,7 +40,7 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="all cases of programs that fail, too")
     parser.add_argument("--write", action="store_true", help="renew tests/programs/refusals.txt")
     parser.add_argument("--sizes", action="store_true", help="larger arguments, and what they take")
-    parser.add_argument("--seconds", type=int, default=60, help="for a case")
+    parser.add_argument("--seconds", type=int, default=60, help="of a processor for a case")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--in-process", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -85,32 +86,32 @@ def run(name: str, options: argparse.Namespace) -> Iterator[tuple[str, str]]:
 
 
 def report(entry: Entry, options: argparse.Namespace) -> None:
-    signal.signal(signal.SIGALRM, out_of_time)
+    signal.signal(signal.SIGPROF, out_of_time)
     steps: dict[str, Callable[[], str]] = {}
     if options.sizes:
         for label, factor in SIZES.items():
-            steps[label] = lambda factor=factor: timed(entry, factor * entry.real)
+            steps[label] = partial(timed, entry, factor * entry.real)
     else:
         for case in cases(entry):
-            steps[case] = lambda case=case: outcome(entry, case)
+            steps[case] = partial(outcome, entry, case)
         if entry.numbers is not None:
-            steps[GRADIENT] = lambda: gradient_outcome(entry)
+            steps[GRADIENT] = partial(gradient_outcome, entry)
     for case, step in steps.items():
         print(json.dumps({"case": case}), flush=True)
-        signal.alarm(options.seconds)
+        signal.setitimer(signal.ITIMER_PROF, options.seconds)
         try:
             text = step()
         except OutOfTime:
             text = f"{SLOW} {options.seconds} s"
         finally:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
         print(json.dumps({"case": case, "text": text}), flush=True)
         if case in (PLAIN, *SIZES) and not text.startswith(EQUAL) and not options.all:
             return
 
 
 def out_of_time(signum: int, frame: FrameType | None) -> None:
-    signal.alarm(2)  # again, where someone caught the exception
+    signal.setitimer(signal.ITIMER_PROF, 2)  # again, where someone caught the exception
     raise OutOfTime
 
 

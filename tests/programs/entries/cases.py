@@ -53,10 +53,9 @@ def arguments(entry: Entry, case: str) -> tuple[Any, ...]:
 
 
 def varied(given: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
-    flat, tree = optree.tree_flatten(given)
-    changed = [change(leaf) if is_floats(leaf) else leaf for leaf in flat]
-    made: tuple[Any, ...] = optree.tree_unflatten(tree, changed)
-    return made
+    values: Any = given
+    made: Any = optree.tree_map(lambda leaf: change(leaf) if is_floats(leaf) else leaf, values)
+    return tuple(made)
 
 
 def is_floats(x: Any) -> bool:

@@ -108,7 +108,7 @@ def _classes(r: Random, size: int) -> tuple[Any, ...]:
     return r.normal(size=(len(y), 4)) + y[:, None], y
 
 
-STATISTICS = (
+ESTIMATION = (
     Entry(
         kalman.track,
         _positions,
