@@ -18,6 +18,7 @@ from weft.compiler.ir.errors import BoundsError, DTypeError, ShapeError, WeftErr
 
 EQUAL: Final = "equal"
 F32_RTOL: Final = 2e-3
+OWN_ERRORS: Final = {ShapeError: ValueError, DTypeError: TypeError, BoundsError: IndexError}
 
 
 class Difference(AssertionError):
@@ -69,8 +70,9 @@ def compared(made: tuple[Any, Any], wanted: tuple[Any, Any], rtol: float) -> str
 
 def same_error(made: Any, wanted: Any) -> bool:
     """Also where Weft says in its own words that what NumPy is given does not fit together."""
-    if isinstance(made, (ShapeError, DTypeError, BoundsError)):
-        return isinstance(wanted, Exception) and isinstance(made, type(wanted))
+    for own, pythons in OWN_ERRORS.items():
+        if isinstance(made, own) and isinstance(wanted, pythons):
+            return True
     return type(made) is type(wanted) and str(made) == str(wanted)
 
 
