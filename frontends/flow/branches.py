@@ -6,7 +6,7 @@ and become the branches of one op; the variables that they assign become its res
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,7 +147,7 @@ class Branching:
     def _joined(self, number: int, branches: Sequence[TracedPart]) -> Joined | None:
         slot = self._results[number]
         states = [branch.states[number] for branch in branches]
-        joined = join(slot.name, states, self._names.is_guard)
+        joined = join(slot.name, states, self._names.is_guard, self._saved.holds)
         if joined is None:
             slot.set(UNDEFINED)
             note_undefined(
@@ -183,10 +183,16 @@ class Joined:
             leaves[-1].weak = all(leaf.weak for leaf in column)
             core.with_types(leaves[-1], variables.joined_numbers(column))
         ways = [state.objects for state in self.states if state.objects]
-        return with_objects(variables.rebuild(self.states[0], leaves), same_objects(ways), ways)
+        value = variables.rebuild(self.states[0], leaves)
+        return with_objects(value, same_objects(ways), ways, self.states[0].is_apart)
 
 
-def join(name: str, states: Sequence[State], is_guard: bool = False) -> Joined | None:
+def join(
+    name: str,
+    states: Sequence[State],
+    is_guard: bool = False,
+    is_outer: Callable[[Any], bool] = lambda _: False,
+) -> Joined | None:
     """What a variable is after branches; None if it has no value after one of them."""
     taken = [state for state in states if isinstance(state, Taken)]
     if not taken:
@@ -194,8 +200,9 @@ def join(name: str, states: Sequence[State], is_guard: bool = False) -> Joined |
     if len(taken) < len(states):
         if not is_guard and not is_internal(name):
             return None
-        filled = zeros_like(taken[0])
-        taken = [state if isinstance(state, Taken) else filled for state in states]
+        first = variables.free_of_part(taken[0], is_outer)
+        taken = [first if isinstance(state, Taken) else zeros_like(first) for state in states]
+    taken = variables.in_one_form(taken)
     if any(state.treedef != taken[0].treedef for state in taken):
         raise _different(name, taken)
     types: list[ArrayType | None] = []
@@ -220,6 +227,7 @@ def zeros_like(taken: Taken) -> Taken:
                 for leaf in taken.leaves
             ]
         ),
+        is_apart=taken.is_apart,
     )
 
 

@@ -26,9 +26,9 @@ class CarriedObjects:
         self._ends: dict[str, tuple[Any, ...]] = {}
         self._same: dict[str, list[bool]] = {}
 
-    def enter(self, name: str, given: Any, entry: Any) -> None:
+    def enter(self, name: str, given: Any, entry: Any, is_apart: bool) -> None:
         """A step is given a value in place of the one from before the loop."""
-        objects, before = objects_in(given), objects_in(entry)
+        objects, before = objects_in(given, is_apart), objects_in(entry, is_apart)
         self._given[name] = objects
         self._contents[name] = Contents(objects)
         if len(before) == len(objects):
@@ -67,11 +67,12 @@ class CarriedObjects:
         name, number = place
         return self._contents[name].is_changed(number)
 
-    def after(self, name: str, value: Any, entry: Any) -> Any:
+    def after(self, name: str, value: Any, entry: Any, is_apart: bool) -> Any:
         """The value of a variable after the loop, with objects from before where they are kept."""
-        ends, before = self._ends.get(name, ()), objects_in(entry)
+        ends, before = self._ends.get(name, ()), objects_in(entry, is_apart)
         kept = [None] * len(ends)
         if len(before) == len(ends):
             pairs = zip(before, self._same.get(name, []), strict=True)
             kept = [one if is_same else None for one, is_same in pairs]
-        return with_objects(value, kept, [way for way in (before, ends) if len(way) == len(kept)])
+        ways = [way for way in (before, ends) if len(way) == len(kept)]
+        return with_objects(value, kept, ways, is_apart)

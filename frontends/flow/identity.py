@@ -14,41 +14,43 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
-import optree
 
 from weft.compiler.ir.errors import TraceError
 from weft.compiler.ir.location import Location
-from weft.frontends.flow import state
+from weft.frontends.flow import objects, state
 from weft.frontends.tracing.conversion import conversion
 from weft.frontends.tracing.trace import Tracer, user_line
-from weft.frontends.tracing.tree import NAMESPACE
 
 
-def objects_in(value: Any) -> list[Any]:
-    """The mutable nodes and NumPy arrays of a pytree in a fixed order, None for all else."""
+def objects_in(value: Any, is_apart: bool = False) -> list[Any]:
+    """The mutable nodes and NumPy arrays of a pytree in a fixed order, None for all else; with
+    `is_apart` objects are nodes, too.
+    """
     if isinstance(value, Tracer | int | float):
         return [None]
     found: list[Any] = []
     stack = [value]
     while stack:
         part = stack.pop()
-        if optree.tree_is_leaf(part, namespace=NAMESPACE):
+        if not objects.is_node(part, is_apart):
             is_array = isinstance(part, np.ndarray) and part.ndim > 0
             found.append(part if is_array else None)
             continue
         found.append(part if _is_mutable(part) else None)
-        stack += reversed(optree.tree_flatten_one_level(part, namespace=NAMESPACE)[0])
+        stack += reversed(objects.level(part, is_apart)[0])
     return found
 
 
-def with_objects(value: Any, kept: Sequence[Any], ways: Sequence[Sequence[Any]]) -> Any:
+def with_objects(
+    value: Any, kept: Sequence[Any], ways: Sequence[Sequence[Any]], is_apart: bool = False
+) -> Any:
     """The pytree with objects from before in place of new ones, where these are given; the others
     may be those that the ways have left.
     """
     if any(one is not None for one in kept):
-        value = _with_objects(value, iter(kept))
+        value = _with_objects(value, iter(kept), is_apart)
     if any(one is not None for way in ways for one in way):
-        _tie(value, kept, ways)
+        _tie(value, kept, ways, is_apart)
     return value
 
 
@@ -153,9 +155,11 @@ def _unnamed() -> int:
 _UNNAMED: Final = _unnamed()
 
 
-def _tie(made: Any, kept: Sequence[Any], ways: Sequence[Sequence[Any]]) -> None:
+def _tie(
+    made: Any, kept: Sequence[Any], ways: Sequence[Sequence[Any]], is_apart: bool = False
+) -> None:
     """Remember that new objects may be one of those of the ways."""
-    around, targets, line = conversion.get(), _targets(made), user_line()
+    around, targets, line = conversion.get(), _targets(made, is_apart), user_line()
     if around is None:
         return
     for way in ways:
@@ -164,42 +168,45 @@ def _tie(made: Any, kept: Sequence[Any], ways: Sequence[Sequence[Any]]) -> None:
                 around.ties.append(Tie(original, target, line))
 
 
-def _with_objects(value: Any, kept: Iterator[Any]) -> Any:
+def _with_objects(value: Any, kept: Iterator[Any], is_apart: bool) -> Any:
     original = next(kept)
-    if optree.tree_is_leaf(value, namespace=NAMESPACE):
+    if not objects.is_node(value, is_apart):
         return value if original is None else original
-    flat = optree.tree_flatten_one_level(value, namespace=NAMESPACE)
-    children, metadata, unflatten = flat[0], flat[1], flat[3]
-    new = [_with_objects(child, kept) for child in children]
+    children, put_together = objects.level(value, is_apart)
+    new = [_with_objects(child, kept, is_apart) for child in children]
     if any(a is not b for a, b in zip(new, children, strict=True)):
-        value = unflatten(metadata, new)
+        value = put_together(new)
     if original is None:
         return value
     if state.is_tree(original):
         state.refill(original, value)
-    else:
+    elif dataclasses.is_dataclass(original):
         for one in dataclasses.fields(original):
             object.__setattr__(original, one.name, getattr(value, one.name))
+    else:
+        state.set_attributes(original, state.attributes_of(value) or {})
     return original
 
 
-def _targets(value: Any) -> list[Any]:
+def _targets(value: Any, is_apart: bool) -> list[Any]:
     """As `objects_in`, with all leaves."""
     found: list[Any] = []
     stack = [value]
     while stack:
         part = stack.pop()
         found.append(part)
-        if not optree.tree_is_leaf(part, namespace=NAMESPACE):
-            stack += reversed(optree.tree_flatten_one_level(part, namespace=NAMESPACE)[0])
+        if objects.is_node(part, is_apart):
+            stack += reversed(objects.level(part, is_apart)[0])
     return found
 
 
 def _is_mutable(part: Any) -> bool:
     if state.is_tree(part):
         return True
-    is_record = dataclasses.is_dataclass(part) and not isinstance(part, type)
-    return is_record and not type(part).__dataclass_params__.frozen
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        parameters: Any = getattr(type(part), "__dataclass_params__")  # noqa: B009
+        return not parameters.frozen
+    return objects.is_object(part)
 
 
 def _content(part: Any) -> Any:
@@ -210,7 +217,9 @@ def _content(part: Any) -> Any:
     kind = state.kind_of(part)
     if kind is not None:
         return kind.content(part)
-    return {one.name: getattr(part, one.name) for one in dataclasses.fields(part)}
+    if dataclasses.is_dataclass(part):
+        return {one.name: getattr(part, one.name) for one in dataclasses.fields(part)}
+    return state.attributes_of(part) or {}
 
 
 def _is_same(part: Any, content: Any) -> bool:
@@ -222,4 +231,4 @@ def _is_same(part: Any, content: Any) -> bool:
     kind = state.kind_of(part)
     if kind is not None:
         return kind.is_same(now, content)
-    return all(now[name] is content[name] for name in content)
+    return now.keys() == content.keys() and all(now[name] is content[name] for name in content)

@@ -26,6 +26,7 @@ from weft.frontends.flow.growing import EARLIER, Item, depends_on_earlier
 from weft.frontends.flow.identity import forgetting_ties, objects_in
 from weft.frontends.flow.iteration import Steps
 from weft.frontends.flow.jumps import is_internal
+from weft.frontends.flow.objects import flatten
 from weft.frontends.flow.parts import (
     Doubt,
     TracedPart,
@@ -266,6 +267,7 @@ class RolledLoop:
             return added
 
         made = trace_part(refusing_raise(part), self._carried, self._written, trace, entering)
+        made.states = list(map(variables.in_form_of, made.states, self._states))
         after = None
         if number is not None:
             with trace.active():
@@ -287,7 +289,7 @@ class RolledLoop:
             ]
             self._parameters += [leaf for leaf in leaves if isinstance(leaf, Tracer)]
             slot.set(variables.rebuild(state, leaves))
-            self._objects.enter(slot.name, slot.get(), entry)
+            self._objects.enter(slot.name, slot.get(), entry, state.is_apart)
             self._renewed += containers.renewed(slot, objects_in(entry))
         for parameter in self._parameters:
             if parameter is not None:
@@ -401,7 +403,9 @@ class RolledLoop:
         for value, state in zip(self._entry, self._states, strict=True):
             if isinstance(state, Taken):
                 leaves = (
-                    [None] * len(state.leaves) if value is UNDEFINED else tree.flatten(value)[0]
+                    [None] * len(state.leaves)
+                    if value is UNDEFINED
+                    else flatten(value, state.is_apart)[0]
                 )
                 arrays += [
                     leaf if isinstance(leaf, Tracer) else None
@@ -417,14 +421,19 @@ class RolledLoop:
         slot, before = self._carried[number], self._states[number]
         if not isinstance(before, Taken):
             may_start = self._is_sure or is_internal(slot.name)
-            return zeros_like(after) if isinstance(after, Taken) and may_start else UNDEFINED
+            if not isinstance(after, Taken) or not may_start:
+                return UNDEFINED
+            return zeros_like(variables.free_of_part(after, self._saved.holds))
+        if isinstance(after, Taken):
+            before, after = variables.in_one_form([before, after])
         if not isinstance(after, Taken) or after.treedef != before.treedef:
             raise self._unstable(slot, before, after)
         pairs = zip(before.leaves, after.leaves, strict=True)
         leaves = [_adapted_leaf(b, a) for b, a in pairs]
         if any(leaf is None for leaf in leaves):
             raise self._unstable(slot, before, after)
-        return Taken(before.treedef, tuple([leaf for leaf in leaves if leaf is not None]))
+        known = tuple([leaf for leaf in leaves if leaf is not None])
+        return Taken(before.treedef, known, (), before.apart, before.is_apart)
 
     def _unstable(self, slot: Slot, before: Taken, after: State) -> TraceError:
         hint = "give it before the loop what it will be, an array of the same structure and shape"
@@ -449,7 +458,8 @@ class RolledLoop:
         ]
 
     def _start(self) -> list[Value]:
-        taken = [variables.take(value, current_trace()) for value in self._entry]
+        entry = [variables.take(value, current_trace()) for value in self._entry]
+        taken = map(variables.in_form_of, entry, self._states)
         first = [
             state if before is UNDEFINED else before
             for before, state in zip(taken, self._states, strict=True)
@@ -483,7 +493,7 @@ class RolledLoop:
                 continue
             leaves = [leaf.plain if leaf.type is None else next(given) for leaf in state.leaves]
             value = variables.rebuild(state, leaves)
-            slot.set(self._objects.after(slot.name, value, before))
+            slot.set(self._objects.after(slot.name, value, before, state.is_apart))
         for slot in self._temporary:
             slot.set(UNDEFINED)
             self._explain(slot)

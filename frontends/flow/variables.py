@@ -4,7 +4,7 @@ known while tracing, taken apart and compared.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ from weft.compiler.ir.types import ArrayType
 from weft.compiler.ops.helpers import zeros
 from weft.compiler.record import record
 from weft.frontends.flow.identity import objects_in
+from weft.frontends.flow.objects import comes_apart, flatten, is_object
 from weft.frontends.flow.scope import UNDEFINED, Undefined
 from weft.frontends.tracing import core, tree
 from weft.frontends.tracing.arguments import short
@@ -64,12 +65,15 @@ class VariableLeaf:
 @record
 class Taken:
     """The value of a variable, taken apart; `objects` are its lists and other nodes that can change
-    and its NumPy arrays.
+    and its NumPy arrays. Objects of Python's classes are leaves; `apart` is the same with these
+    taken apart, for where they differ, and `is_apart` tells that this is such a form.
     """
 
     treedef: tree.TreeDef
     leaves: tuple[VariableLeaf, ...]
     objects: tuple[Any, ...] = ()
+    apart: Taken | None = None
+    is_apart: bool = False
 
     def __str__(self) -> str:
         if self.treedef.num_nodes == 1 and self.leaves:
@@ -95,9 +99,44 @@ def take(value: Any, trace: Trace, moved: Sequence[Tracer] = ()) -> State:
     """
     if isinstance(value, Undefined):
         return value
-    leaves, treedef = tree.flatten(value)
+    apart = _taken(value, trace, moved, True) if comes_apart(value) else None
+    return _taken(value, trace, moved, False, apart)
+
+
+def _taken(
+    value: Any, trace: Trace, moved: Sequence[Tracer], is_apart: bool, apart: Taken | None = None
+) -> Taken:
+    leaves, treedef = flatten(value, is_apart)
     taken = tuple([_leaf(leaf, trace, moved) for leaf in leaves])
-    return Taken(treedef, taken, tuple(objects_in(value)))
+    return Taken(treedef, taken, tuple(objects_in(value, is_apart)), apart, is_apart)
+
+
+def in_one_form(taken: Sequence[Taken]) -> list[Taken]:
+    """Values of a variable, with objects taken apart if they are not the same ones everywhere."""
+    if all(one.apart is None for one in taken) or any(
+        one.apart is None and not one.is_apart for one in taken
+    ):
+        return list(taken)
+    if not any(one.is_apart or one.treedef != taken[0].treedef for one in taken):
+        columns = zip(*[one.leaves for one in taken], strict=True)
+        if all(column[0].type is not None or same_known(column) for column in columns):
+            return list(taken)
+    return [one.apart or one for one in taken]
+
+
+def in_form_of(state: State, known: State) -> State:
+    """A value in the form that another value of the same variable has."""
+    if isinstance(state, Taken) and isinstance(known, Taken) and known.is_apart:
+        return state.apart or state
+    return state
+
+
+def free_of_part(taken: Taken, is_outer: Callable[[Any], bool]) -> Taken:
+    """A value of which objects that a part has made are taken apart: they hold arrays of it."""
+    if taken.apart is None:
+        return taken
+    held = [leaf.plain for leaf in taken.leaves if leaf.type is None and is_object(leaf.plain)]
+    return taken if all(map(is_outer, held)) else taken.apart
 
 
 def _leaf(leaf: Any, trace: Trace, moved: Sequence[Tracer]) -> VariableLeaf:
