@@ -17,7 +17,7 @@ from weft.compiler.ir.types import Shape, format_shape
 from weft.compiler.ops import ordering
 from weft.compiler.ops.arithmetic import abs_, add, clamp, div, mul, remainder, sub
 from weft.compiler.ops.cumulative import cumsum
-from weft.compiler.ops.logic import and_, eq, gt, lt, or_, select, xor
+from weft.compiler.ops.logic import and_, eq, gt, le, lt, ne, or_, select, xor
 from weft.frontends.numpy.functions.axis_access import element, padded, stretch
 from weft.frontends.numpy.functions.axis_ops import gather_axis, join, slice_axis, unstack_value
 from weft.frontends.numpy.functions.reducing import SUM, Axis, reduce
@@ -299,9 +299,23 @@ def _interpolate(
         y0, y1 = [gather_axis(values, place, 0, "clip") for place in (below, above)]
         slope = div(sub(y1, y0), cast(sub(x1, x0), dtype))
         inside = add(mul(slope, cast(sub(at, x0), dtype)), y0)
+        other = inside if dtype.is_complex else add(mul(slope, sub(at, x1)), y1)
+        inside = select(ne(inside, inside), _beside_nan(at, (x0, x1), (y0, y1), other), inside)
     lowest = element(values, 0, 0) if left is None else lift(left, dtype)
     highest = element(values, 0, count - 1) if right is None else lift(right, dtype)
     return select(lt(at, first), lowest, select(gt(at, last), highest, inside))
+
+
+def _beside_nan(
+    at: Value, points: tuple[Value, Value], values: tuple[Value, Value], other: Value
+) -> Value:
+    """What NumPy gives where a line from the left gives NaN: the value of a point that is hit, the
+    line from the right, or the value of both points.
+    """
+    level = select(and_(eq(*values), le(points[0], at)), values[0], other)
+    made = select(ne(other, other), level, other)
+    made = select(eq(at, points[1]), values[1], made)
+    return select(eq(at, points[0]), values[0], made)
 
 
 def polyval(p: ArrayLike, x: ArrayLike) -> Tracer:
