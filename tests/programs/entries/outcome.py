@@ -42,6 +42,11 @@ def with_keywords(function: Callable[..., Any], given: tuple[Any, ...]) -> Any:
     return function(*given)
 
 
+def positional(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """All arguments, those by name in a dict."""
+    return tuple([dict(one) if isinstance(one, Keywords) else one for one in given])
+
+
 def outcome(entry: Entry, case: str, function: Callable[..., Any] | None = None) -> str:
     """`equal`, or in a line what was refused, raised or wrong."""
     given = arguments(entry, case)
@@ -62,7 +67,7 @@ def compared(made: tuple[Any, Any], wanted: tuple[Any, Any], rtol: float) -> str
         return f"wrong: no {type(wanted_result).__name__}: {wanted_result}"
     try:
         check_equal(result, wanted_result, rtol)
-        check_equal(after, wanted_after, rtol)
+        check_equal(positional(after), positional(wanted_after), rtol)
     except Difference as difference:
         return f"wrong: {difference}"
     return EQUAL
