@@ -11,6 +11,7 @@ from weft.frontends.flow.branches import if_, if_expression
 from weft.frontends.flow.calls import Calls, writable
 from weft.frontends.flow.classes import attributes
 from weft.frontends.flow.comparisons import compared
+from weft.frontends.flow.dunders import binary
 from weft.frontends.flow.logic import and_, compare, not_, or_, tested
 from weft.frontends.flow.lookups import item
 from weft.frontends.flow.loops import for_, while_
@@ -35,6 +36,7 @@ def operators(convert: Callable[[Any], Any]) -> SimpleNamespace:
         item=item,
         joined=joined,
         not_=not_,
+        operate=binary(convert),
         not_refused=not_refused,
         or_=or_,
         percent=percent,

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from weft.frontends.flow import names
 from weft.frontends.flow.assertions import with_raises
+from weft.frontends.flow.dunders import OPERATORS
 from weft.frontends.flow.jumps import JumpGuard, without_jumps
 from weft.frontends.flow.liveness import Liveness
 from weft.frontends.flow.numeric_handlers import catches_numbers
@@ -326,7 +327,10 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.op, ast.Mod) and is_text:
             return _at(_call("percent", node.left, node.right), node)
-        return node
+        kind = type(node.op).__name__
+        if kind not in OPERATORS:
+            return node
+        return _at(_call("operate", ast.Constant(kind), node.left, node.right), node)
 
     def visit_Global(self, node: ast.Global) -> None:
         return None
