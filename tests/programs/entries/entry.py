@@ -29,6 +29,7 @@ class Entry:
     inputs: Inputs
     real: int = 10
     rtol: float = 1e-9
+    atol: float = 0.0
     numbers: int | None = None
     value: Callable[[Any], Any] = field(default=lambda result: result)
     others: Mapping[str, Callable[[Random], tuple[Any, ...]]] = field(default_factory=dict)

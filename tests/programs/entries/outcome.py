@@ -52,10 +52,10 @@ def outcome(entry: Entry, case: str, function: Callable[..., Any] | None = None)
     given = arguments(entry, case)
     wanted = called(entry.function, given)
     made = called(function or wf.jit(entry.function), given)
-    return compared(made, wanted, F32_RTOL if case == "f32" else entry.rtol)
+    return compared(made, wanted, F32_RTOL if case == "f32" else entry.rtol, entry.atol)
 
 
-def compared(made: tuple[Any, Any], wanted: tuple[Any, Any], rtol: float) -> str:
+def compared(made: tuple[Any, Any], wanted: tuple[Any, Any], rtol: float, atol: float = 0.0) -> str:
     (result, after), (wanted_result, wanted_after) = made, wanted
     if isinstance(result, WeftError) and not same_error(result, wanted_result):
         return f"refused: {first_line(result)}"
@@ -66,8 +66,8 @@ def compared(made: tuple[Any, Any], wanted: tuple[Any, Any], rtol: float) -> str
     if isinstance(wanted_result, Exception):
         return f"wrong: no {type(wanted_result).__name__}: {wanted_result}"
     try:
-        check_equal(result, wanted_result, rtol)
-        check_equal(positional(after), positional(wanted_after), rtol)
+        check_equal(result, wanted_result, rtol, atol)
+        check_equal(positional(after), positional(wanted_after), rtol, atol)
     except Difference as difference:
         return f"wrong: {difference}"
     return EQUAL
@@ -87,16 +87,16 @@ def first_line(error: Exception) -> str:
     return re.sub(r"/\S*?/(?=[\w.]+\.py)", "", re.sub(r"0x[0-9a-f]+", "0x", text))
 
 
-def check_equal(made: Any, wanted: Any, rtol: float) -> None:
+def check_equal(made: Any, wanted: Any, rtol: float, atol: float = 0.0) -> None:
     flat, tree = optree.tree_flatten(made, none_is_leaf=True)
     wanted_flat, wanted_tree = optree.tree_flatten(wanted, none_is_leaf=True)
     if tree != wanted_tree:
         raise Difference(f"{tree} instead of {wanted_tree}")
     for one, other in zip(flat, wanted_flat, strict=True):
-        check_leaf(one, other, rtol)
+        check_leaf(one, other, rtol, atol)
 
 
-def check_leaf(made: Any, wanted: Any, rtol: float) -> None:
+def check_leaf(made: Any, wanted: Any, rtol: float, atol: float) -> None:
     if wanted is None or isinstance(wanted, str):
         if made is not wanted and made != wanted:
             raise Difference(f"{made!r} instead of {wanted!r}")
@@ -106,7 +106,7 @@ def check_leaf(made: Any, wanted: Any, rtol: float) -> None:
         raise Difference(f"{kind(made)} instead of {kind(wanted)}")
     finite = wanted[np.isfinite(wanted)]
     scale = np.max(np.abs(finite), initial=0.0)
-    if not np.allclose(made, wanted, rtol=rtol, atol=rtol * scale, equal_nan=True):
+    if not np.allclose(made, wanted, rtol=rtol, atol=atol + rtol * scale, equal_nan=True):
         apart = np.nanmax(np.abs(made - wanted), initial=0.0)
         raise Difference(f"{kind(wanted)} differs by {apart:.3g} of {scale:.3g}")
 
