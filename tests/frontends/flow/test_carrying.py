@@ -147,7 +147,7 @@ RIGHT = [swapped, a_new_one_each_step, read_only, changed_in_place]
 @pytest.mark.parametrize("program", REFUSED, ids=lambda program: program.__name__)
 def test_changes_seen_by_two_names_are_refused(program: Callable[..., Any]) -> None:
     with pytest.raises(TraceError, match="changed|changes|written"):
-        wf.jit(program)(1.0, 3)
+        wf.jit(program)(1.0, np.int64(3))
 
 
 @pytest.mark.parametrize("count", [0, 3])

@@ -211,7 +211,7 @@ def test_objects_are_pythons(program: Callable[..., Any], count: int) -> None:
 @pytest.mark.parametrize("program", REFUSED, ids=lambda program: program.__name__)
 def test_what_is_not_followed_is_refused(program: Callable[..., Any]) -> None:
     with pytest.raises(TraceError, match="changed that may be|where it does not"):
-        wf.jit(program)(1.0, 3)
+        wf.jit(program)(1.0, np.int64(3))
 
 
 def test_gradients_and_lanes() -> None:
