@@ -478,6 +478,9 @@ def _fail(code: RegionCode, op: Op) -> None:
     holds = code.number(op.operands[0])
     assert isinstance(holds, V)
     told = op.operands[1:]
+    for value in told:
+        if not value.type.rank:
+            code.number(value)  # a section loads it here, where it can be used afterwards
     early = _host_table(code, op, told) if any(value.type.rank for value in told) else None
     with code.f.when(holds, seldom=True):
         table = _host_table(code, op, told) if early is None else early
