@@ -150,8 +150,8 @@ BLOCKS: Final[tuple[tuple[str, ...], ...]] = (
     ("for {v} in range({m}):",),
     ("for {v} in range({I} % 6):",),
     ("for {v} in range({i}):",),
-    ("for {v} in {L}:",),
-    ("for {v}, w in enumerate({L}):",),
+    ("for {v} in list({L}):",),  # which a body may let grow for ever
+    ("for {v}, w in enumerate(tuple({L})):",),
     ("for {v} in {A}:",),
     ("for {v}, w in zip({A}, {L}):",),
     ("for {v} in range({m}):", "else:"),
