@@ -232,7 +232,7 @@ class TracedArray(ShownArray, Viewed):
                 "known when the "
                 "program runs; use wf.scan or wf.map"
             )
-        return iter([self[i] for i in range(self.shape[0])])
+        return map(self.__getitem__, range(self.shape[0]))  # each when it is asked for
 
     def __contains__(self, item: Any) -> NoReturn:
         self._refuse("`in`", "np.any(x == item)")

@@ -877,3 +877,15 @@ def else_of_loops_that_nothing_leaves(x, n):
     else:
         total = total + k
     return total
+
+
+@program(VECTOR[:3], -VECTOR[:4])
+def rows_that_steps_before_have_written_to(x):
+    y, total = x.copy(), 0.0
+    for v, number in zip(y, [1.0, 2.0, 3.0, 4.0]):
+        total = total + v * number
+        y[y > total] = 0.5
+    for v in y:
+        total = total + v
+        y[-1] = total
+    return total, y
