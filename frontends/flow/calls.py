@@ -36,7 +36,7 @@ from weft.frontends.numpy.flat import Flat
 from weft.frontends.numpy.functions.mapping import vectorize
 from weft.frontends.numpy.functions.namespace import BY_NUMPY
 from weft.frontends.numpy.keys import with_known
-from weft.frontends.numpy.known import born, plain
+from weft.frontends.numpy.known import born, call_on_memory, plain
 from weft.frontends.numpy.masked.array import Selected
 from weft.frontends.tracing import core
 from weft.frontends.tracing.conversion import Unseen, conversion
@@ -176,6 +176,8 @@ class Calls:
             return functools.partial(_call_method, function)
         if isinstance(owner, np.ufunc):
             return functools.partial(self._call_numpy, function)
+        if type(owner).__module__.startswith("numpy.random"):
+            return functools.partial(call_on_memory, function)
         is_builtin = isinstance(function, types.BuiltinMethodType)
         if is_builtin and not isinstance(owner, types.ModuleType | type(None)):
             return function  # a method of an object

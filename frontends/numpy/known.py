@@ -248,6 +248,14 @@ def _born(parts: list[Any], number: int, given: Any) -> Any:
     return KnownArray(current_trace(), array) if array.flags.c_contiguous else array
 
 
+def call_on_memory(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """A function that takes NumPy's own arrays only, and may write to them, as `rng.shuffle(x)`."""
+    given = [leaf for leaf in leaves((args, kwargs)) if isinstance(leaf, KnownArray)]
+    if all(array._is_written_now() is not None for array in given):
+        return born(function(*plain(args), **plain(kwargs)), (plain(args), plain(kwargs)))
+    return function(*args, **kwargs)
+
+
 def plain(value: Any) -> Any:
     """A value with NumPy's arrays in place of known ones, the memory itself."""
     return _mapped(value, lambda each: each._array)

@@ -176,6 +176,15 @@ def passed_on(x: Any) -> Any:
     return counts, kept["counts"].sum()
 
 
+def drawn(x: Any) -> Any:
+    order, generator = np.arange(4), np.random.default_rng(3)
+    shuffled = generator.permutation(order)
+    generator.shuffle(order)
+    order[0] += 0
+    shuffled[1] = int(x[1])
+    return x[order], shuffled, generator.choice(np.array([5, 6, 7]), 2)
+
+
 def in_attributes(x: Any) -> Any:
     o = Holder()
     o.matrix, o.vector = np.array([[1.0, 0.0], [0.0, 1.0]]), np.arange(2)
@@ -186,7 +195,8 @@ def in_attributes(x: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "f", [sizes_and_conditions, masks_and_places, views_of_every_kind, passed_on, in_attributes]
+    "f",
+    [sizes_and_conditions, masks_and_places, views_of_every_kind, passed_on, drawn, in_attributes],
 )
 def test_as_in_python(f: Any) -> None:
     as_python(f, VECTOR)
