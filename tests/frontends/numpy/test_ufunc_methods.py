@@ -246,7 +246,7 @@ def test_results_of_functions_go_where_out_says(call: Any) -> None:
 )
 def test_writes_to_arguments_name_what_to_write(call: Any, match: str) -> None:
     with pytest.raises(wf.TraceError, match=match):
-        wf.jit(call, control_flow=False)(np.ones((2, 2)))
+        wf.vmap(call, control_flow=False)(np.ones((3, 2, 2)))
 
 
 @pytest.mark.parametrize("name", ["add", "multiply", "divide", "maximum", "less", "divmod"])
