@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.frontends.flow.text import percent
 from weft.frontends.tracing.trace import Tracer, find_trace
 
 Convert = Callable[[Any], Any]
@@ -35,6 +36,8 @@ def binary(convert: Convert) -> Callable[[str, Any, Any], Any]:
 
     def operate(name: str, left: Any, right: Any) -> Any:
         function, method, reflected = OPERATORS[name]
+        if name == "Mod" and isinstance(left, str):
+            return percent(left, right)
         own: Any = type(left)
         if _is_plain(own) and _is_plain(type(right)) or find_trace() is None:
             return function(left, right)

@@ -17,7 +17,7 @@ from weft.frontends.flow.lookups import item
 from weft.frontends.flow.loops import for_, while_
 from weft.frontends.flow.raising import handled, not_refused, raised
 from weft.frontends.flow.samples import subject
-from weft.frontends.flow.text import joined, percent
+from weft.frontends.flow.text import joined
 from weft.frontends.flow.trying import try_
 
 
@@ -39,7 +39,6 @@ def operators(convert: Callable[[Any], Any]) -> SimpleNamespace:
         operate=binary(convert),
         not_refused=not_refused,
         or_=or_,
-        percent=percent,
         raised=raised,
         slice_=builtins.slice,
         subject=subject,

@@ -322,11 +322,7 @@ class _Rewriter(ast.NodeTransformer):
         return [body, *parts, _at(ast.Expr(call), node.body[0])]
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        is_text = isinstance(node.left, ast.JoinedStr)
-        is_text |= isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
         self.generic_visit(node)
-        if isinstance(node.op, ast.Mod) and is_text:
-            return _at(_call("percent", node.left, node.right), node)
         kind = type(node.op).__name__
         if kind not in OPERATORS:
             return node

@@ -30,6 +30,11 @@ def formats(x: Any, w: Any, k: Any) -> None:
     print(str(x[2]) + "!", "[" + repr(w) + "]", [x[0], w], {"a": x[0]}, sep="|", end=".\n")
 
 
+def formats_in_variables(x: Any, w: Any, k: Any) -> None:
+    one, several = "%s and", {"line": "%(a)g %(b)r"}
+    print(one % x[0], several["line"] % {"a": w, "b": x[1]}, (one + " %d") % (w, k))
+
+
 def text_of_before(x: Any, w: Any, k: Any) -> None:
     named, y = Named(), x.copy()
     text = f"{named} {y} {y[0]}"
@@ -43,7 +48,7 @@ def in_control_flow(x: Any, w: Any, k: Any) -> None:
             print(f"step {i}: {x[0] * i:.1f}")
 
 
-@pytest.mark.parametrize("f", [formats, text_of_before, in_control_flow])
+@pytest.mark.parametrize("f", [formats, formats_in_variables, text_of_before, in_control_flow])
 def test_what_is_printed(f: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     f(VECTOR, 2.5, 7)
     expected = capsys.readouterr().out
