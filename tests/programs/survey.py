@@ -38,7 +38,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.programs.survey", description=__doc__)
     parser.add_argument("names", nargs="*", help="entries or packages; all if none")
     parser.add_argument("--all", action="store_true", help="all cases of programs that fail, too")
-    parser.add_argument("--write", action="store_true", help="renew tests/programs/refusals.txt")
+    parser.add_argument(
+        "--write", action="store_true", help="renew tests/programs/entries/refusals.txt"
+    )
     parser.add_argument("--sizes", action="store_true", help="larger arguments, and what they take")
     parser.add_argument("--seconds", type=int, default=60, help="of a processor for a case")
     parser.add_argument("--processes", type=int, default=2)
