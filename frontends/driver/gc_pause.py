@@ -11,10 +11,17 @@ from typing import Final
 
 _pausing: Final[dict[object, int]] = {}  # the thread of each pause
 
+LEAST_PROMOTED: Final = 1 << 15
+"""Fewer young objects are looked through in a millisecond or two: those of a small function."""
+
 MOST_PROMOTED: Final = 1 << 19
 """Objects that are let through to the old ones between two full collections. Half of what a compile
 makes is garbage in cycles, some 90 bytes each: no more than 25 MB of it wait. 200 layers make half
-as many, a small function a twentieth."""
+as many."""
+
+MOST_TIMES: Final = 4
+"""How often that is done between two full collections: garbage may hold arrays of any size, such as
+the constants of functions that were dropped."""
 
 
 @contextmanager
@@ -47,16 +54,22 @@ class _Promoted:
 
     def __init__(self) -> None:
         self.objects = 0
+        self.times = 0
         self.collections = 0  # full ones, when objects were last let through
 
     def promote(self) -> None:
-        """All young objects pass for old, unless too many did since the last full collection."""
+        """Young objects pass for old if they are many, unless too many did since the last full
+        collection.
+        """
         collections, young = gc.get_stats()[-1]["collections"], gc.get_count()[0]
         if collections != self.collections:
-            self.objects, self.collections = 0, collections
+            self.objects, self.times, self.collections = 0, 0, collections
+        if young < LEAST_PROMOTED or self.times == MOST_TIMES:
+            return
         if self.objects + young > MOST_PROMOTED or gc.get_freeze_count():
             return  # objects that the user froze stay so
         self.objects += young
+        self.times += 1
         try:
             gc.freeze()
         finally:

@@ -64,8 +64,10 @@ def _goes_first(right: Any, left: Any, reflected: str) -> bool:
 
 
 def _converted(kind: Any, method: str, convert: Convert) -> Any:
-    """A method that is written in Python, if it is converted."""
-    if _is_plain(kind):
+    """A method that is written in Python, if it is converted; SciPy's sparse arrays look into what
+    they get, and traced ones say what to write instead.
+    """
+    if _is_plain(kind) or kind.__module__.startswith("scipy."):
         return None
     found = getattr(kind, method, None)
     if not isinstance(found, FunctionType):

@@ -101,8 +101,8 @@ class Viewed(Tracer):
 
     def view(self, dtype: Any = None, type: Any = None) -> Any:
         """As `numpy.ndarray.view`, of numbers read as a real dtype of the same width."""
-        wanted = self.type.dtype if dtype is None else located(as_dtype, dtype)
         own = self.type.dtype
+        wanted = own if dtype is None or dtype is np.ndarray else located(as_dtype, dtype)
         kinds = ("int", "uint", "float")
         if wanted is own:
             return self._view_of(lambda value: value, lambda _, new: new)

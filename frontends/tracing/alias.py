@@ -127,6 +127,12 @@ def in_doubt(array: Tracer, line: Location | None) -> TraceError:
     )
 
 
+def would_change_callers(owner: str, spelling: str) -> str:
+    return (
+        f"{owner} is written to in place, which would change the caller's array; write {spelling}"
+    )
+
+
 def caller_may_see(owner: str, spelling: str) -> str:
     """Why an array is not written to."""
     return (

@@ -38,6 +38,7 @@ from weft.frontends.tracing.alias import (
     is_named,
     no_one_number,
     no_way_back,
+    would_change_callers,
 )
 from weft.frontends.tracing.caller import Locator
 from weft.frontends.tracing.misuse import leaked as leaked
@@ -311,25 +312,30 @@ class Tracer:
         return chain
 
     def require_writable(self, spelling: str) -> None:
+        """Raise if what this is, or may be, must not be written to."""
+        seen, stack = {id(self)}, [self]
+        while stack:
+            array = stack.pop()
+            array._require_own(spelling)
+            for alias, memory in array._family().alive():
+                if memory._owner:
+                    raise self.region_trace.error(caller_may_see(memory._owner, spelling))
+                if alias.conditions is not None and id(memory) not in seen:
+                    if not alias.leads_back:
+                        raise self.region_trace.error(no_way_back(spelling))
+                    seen.add(id(memory))
+                    stack.append(memory)
+
+    def _require_own(self, spelling: str) -> None:
         if self._owner:
-            raise self.region_trace.error(
-                f"{self._owner} is written to in place, which would change the caller's array; "
-                f"write {spelling}"
-            )
+            raise self.region_trace.error(would_change_callers(self._owner, spelling))
         own = self._family()
         if own._view is not None:  # a view of an array of another trace
             raise OuterWrite(own._view.base._family(), spelling)
         if self.home is not active.get():
-            raise OuterWrite(self._family(), spelling)
-        if self._family().forked:
+            raise OuterWrite(own, spelling)
+        if own.forked:
             raise self.region_trace.error(no_one_number(spelling))
-        for alias, memory in self._family().alive():
-            if memory._owner:
-                raise self.region_trace.error(caller_may_see(memory._owner, spelling))
-            if alias.conditions is not None:
-                if not alias.leads_back:
-                    raise self.region_trace.error(no_way_back(spelling))
-                memory.require_writable(spelling)
 
 
 @record

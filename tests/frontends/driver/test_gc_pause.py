@@ -27,7 +27,8 @@ def generation(thing: object) -> int:
 
 
 @pytest.fixture(autouse=True)
-def after_a_full_collection() -> Iterator[None]:
+def after_a_full_collection(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(gc_pause, "LEAST_PROMOTED", 1)
     gc.collect()
     yield
     gc.unfreeze()
@@ -60,6 +61,19 @@ def test_what_waits_for_a_full_collection_is_bounded(monkeypatch: pytest.MonkeyP
     assert generation(kept[-1]) < 2
     gc.collect()
     assert generation(made_in_a_pause()) == 2
+
+
+def test_a_few_objects_are_left_to_the_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gc_pause, "LEAST_PROMOTED", 1 << 12)
+    assert generation(made_in_a_pause()) < 2
+    with gc_paused():
+        kept = [Node() for _ in range(1 << 12)]
+    assert generation(kept[0]) == 2
+
+
+def test_garbage_waits_for_a_few_compiles_only() -> None:
+    kept = [made_in_a_pause() for _ in range(gc_pause.MOST_TIMES + 1)]
+    assert [generation(node) == 2 for node in kept] == [True] * gc_pause.MOST_TIMES + [False]
 
 
 def test_what_the_user_froze_stays_frozen() -> None:

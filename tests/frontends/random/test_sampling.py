@@ -340,8 +340,14 @@ MISUSE: list[tuple[Callable[[], Any], str]] = [
     (lambda: random.categorical(KEY, np.zeros(3), axis=1), "axis 1 is out of bounds"),
     (lambda: random.categorical(KEY, np.zeros((2, 3)), shape=(5, 4)), "does not stretch to 4"),
     (lambda: random.permutation(KEY, 2.5), "a Python integer or an array of rank 1"),
-    (lambda: wf.jit(lambda n: random.permutation(KEY, n))(3), "a Python integer or an array"),
-    (lambda: wf.jit(lambda n: random.uniform(KEY, (n,)))(3), "a shape depends on the traced value"),
+    (
+        lambda: wf.jit(lambda n: random.permutation(KEY, n))(np.int64(3)),
+        "a Python integer or an array",
+    ),
+    (
+        lambda: wf.jit(lambda n: random.uniform(KEY, (n,)))(np.int64(3)),
+        "a shape depends on the traced value",
+    ),
     (lambda: random.uniform(KEY, (2,), "string"), "'string' is no dtype"),
 ]
 

@@ -77,7 +77,7 @@ def test_functions_that_vectors_do_at_once_are_called() -> None:
 def test_text_is_bounded() -> None:
     def long(x: Any) -> Any:
         def step(c: Any, _: Any) -> Any:
-            for number in range(400):
+            for number in wf.unrolled(range(400)):
                 c = wf.fence(c[::-1] * 0.5 + x * (number % 3))
             return c, None
 
