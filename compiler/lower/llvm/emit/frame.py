@@ -23,6 +23,7 @@ class Frame:
         self.function: Final = function
         self.lines: Final[list[str]] = []
         self.other: OtherRoom | None = None
+        self.shared: Final[dict[tuple[str, Type, int], V]] = {}  # needed for a moment, by name
         self._bytes = 0
 
     def take(self, ref: str, type: Type, count: int = 1, align: int = 0) -> None:

@@ -369,9 +369,10 @@ class Function:
 
     def stack(self, type: Type, count: int = 1, *, align: int = 0) -> V:
         """Room for as long as the function runs: on the stack, or elsewhere, see `Frame`."""
-        return self.frame.elsewhere(type, count, align) or self._on_stack(type, count, align)
+        return self.frame.elsewhere(type, count, align) or self.on_stack(type, count, align)
 
-    def _on_stack(self, type: Type, count: int = 1, align: int = 0) -> V:
+    def on_stack(self, type: Type, count: int = 1, align: int = 0) -> V:
+        """Room on the stack, wherever the instructions before it stand."""
         self._count += 1
         ref = f"%.{self._count}"
         self.frame.take(ref, type, count, align)
@@ -379,7 +380,7 @@ class Function:
 
     def pointer_slot(self) -> V:
         """Room for a pointer on the stack, null when the function is entered."""
-        slot = self._on_stack(PTR)
+        slot = self.on_stack(PTR)
         self.frame.lines.append(f"  store ptr null, ptr {slot.ref}, align 8")
         return slot
 
@@ -395,7 +396,7 @@ class Function:
         if type is None:
             assert isinstance(initial, V)
             type = initial.type
-        result = Variable(self, self._on_stack(type), type)
+        result = Variable(self, self.on_stack(type), type)
         result.set(initial)
         return result
 

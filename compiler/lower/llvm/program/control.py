@@ -19,7 +19,7 @@ from weft.compiler.lower.llvm.emit.arrays import Element, plus, times
 from weft.compiler.lower.llvm.emit.dimensions import Sizes
 from weft.compiler.lower.llvm.emit.function import Function, Operand, V, Variable
 from weft.compiler.lower.llvm.emit.scratch import Scratch, Slots
-from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, of_dtype
+from weft.compiler.lower.llvm.emit.types import I64, PTR, VOID, Type, of_dtype
 from weft.compiler.lower.llvm.kernels import inline_kernel
 from weft.compiler.lower.llvm.program import stepping
 from weft.compiler.lower.llvm.scalar import conversion
@@ -483,8 +483,28 @@ def _fail(code: RegionCode, op: Op) -> None:
             code.number(value)  # a section loads it here, where it can be used afterwards
     early = _host_table(code, op, told) if any(value.type.rank for value in told) else None
     with code.f.when(holds, seldom=True):
-        table = _host_table(code, op, told) if early is None else early
+        table = _table_of_numbers(code, told) if early is None else early
         _call(code, code.program.host(op), table)
+
+
+def _table_of_numbers(code: RegionCode, given: Sequence[Value]) -> V:
+    """A table for the host of rank-0 operands, in room that all checks of a function share."""
+    f = code.f
+    table = _shared_room(code, "table", I64, max(len(given), 1))
+    for place, value in enumerate(given):
+        dtype = value.type.dtype
+        slot = _shared_room(code, f"number {place}", of_dtype(dtype), 2 if dtype.is_complex else 1)
+        code.store_number(code.number(value), slot)
+        f.store(slot, f.element(table, I64, place))
+    return table
+
+
+def _shared_room(code: RegionCode, name: str, type: Type, count: int) -> V:
+    """Room on the stack for a moment; under the same name it is used again."""
+    shared, key = code.f.frame.shared, (name, type, count)
+    if key not in shared:
+        shared[key] = code.f.on_stack(type, count, align=16)
+    return shared[key]
 
 
 def _call(code: RegionCode, site: int, table: V) -> None:
